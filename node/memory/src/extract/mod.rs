@@ -1,0 +1,128 @@
+//! From what was said to what is worth keeping: drafts of memories and the links between them, by fixed rules.
+//!
+//! Runs on the leader before a proposal. Deterministic: no model, no clock, no randomness; the same text under the
+//! same [`RULES_VERSION`] gives the same drafts everywhere. English first; any other language yields nothing.
+
+use std::fmt;
+
+use crate::kind::{Confidence, Kind, Relationship};
+use crate::statement::Statement;
+use crate::time::Millis;
+
+/// Version of the rules, kept on each extracted memory.
+pub const RULES_VERSION: u32 = 1;
+
+/// Most drafts of one turn.
+pub const DRAFTS_PER_TURN_MAX: usize = 64;
+
+/// Most pieces of one text given to [`decompose`].
+pub const PIECES_MAX: usize = 500;
+
+/// One pair of messages, as it was stored.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtractInput<'a> {
+    /// What the person said; may be blank.
+    pub user_message: &'a str,
+    /// What the agent answered; may be blank.
+    pub assistant_response: &'a str,
+    /// The principal of the call, as text: whom `I` means.
+    pub author: &'a str,
+    /// When it was said; relative dates count from here.
+    pub observed_at: Millis,
+}
+
+/// Whose message a draft comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// The person, or the author of a decomposed text.
+    User,
+    /// The agent.
+    Assistant,
+}
+
+/// A memory that extraction proposes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// Short name.
+    pub label: String,
+    /// The clause in its own words.
+    pub content: String,
+    /// What sort of memory.
+    pub kind: Kind,
+    /// Bookkeeping tags, sorted.
+    pub tags: Vec<String>,
+    /// Inferred, or weak when hedged, conditional or suggested.
+    pub confidence: Confidence,
+    /// Whose message it stands in.
+    pub speaker: Speaker,
+    /// Byte offsets into that one message, half open, on character boundaries.
+    pub span: (usize, usize),
+    /// From when it holds, only when stated.
+    pub valid_from: Option<Millis>,
+    /// Until when it holds, only when stated.
+    pub valid_to: Option<Millis>,
+    /// When a plan, to-do or deadline falls due.
+    pub due: Option<Millis>,
+    /// What the duplicate and conflict rules compare.
+    pub statement: Statement,
+}
+
+/// A link between two drafts of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftLink {
+    /// Index of the source draft.
+    pub source: usize,
+    /// Index of the target draft.
+    pub target: usize,
+    /// What the link says.
+    pub relationship: Relationship,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Why it exists, in words a person can check.
+    pub reason: String,
+    /// Content words that both ends have.
+    pub shared_terms: Vec<String>,
+}
+
+/// Everything found in one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extraction {
+    /// Memories, in the order of the text.
+    pub drafts: Vec<Draft>,
+    /// Links between them.
+    pub links: Vec<DraftLink>,
+    /// Secrets seen; their clauses made no memory.
+    pub redactions: u32,
+    /// More drafts than the limit; then `drafts` and `links` are empty.
+    pub over_limit: bool,
+}
+
+/// A text with more pieces than [`PIECES_MAX`]; nothing of it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyPieces {
+    /// How many there are.
+    pub pieces: usize,
+}
+
+impl fmt::Display for TooManyPieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} pieces, at most {PIECES_MAX} are allowed", self.pieces)
+    }
+}
+
+impl std::error::Error for TooManyPieces {}
+
+/// The memories of one turn.
+pub fn extract(_input: &ExtractInput<'_>) -> Extraction {
+    Extraction::default()
+}
+
+/// The memories of a text that its author gives as such, piece by piece.
+pub fn decompose(
+    _content: &str,
+    _context: &str,
+    _author: &str,
+    _observed_at: Millis,
+) -> Result<Extraction, TooManyPieces> {
+    Ok(Extraction::default())
+}

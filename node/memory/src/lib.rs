@@ -1,0 +1,25 @@
+//! The memory domain: memories, links, evidence, transcripts, and what every command does to them.
+//!
+//! Pure: no IO, no async, no clock, no randomness, no serde. Time, ids, vectors and extracted drafts are arguments, so
+//! the same entries give the same state on every replica.
+
+pub mod id;
+pub mod kind;
+pub mod time;
+
+pub mod link;
+pub mod memory;
+pub mod meta;
+pub mod scope;
+pub mod statement;
+pub mod transcript;
+
+pub mod command;
+pub mod outcome;
+pub mod tables;
+
+pub mod apply;
+
+pub mod extract;
+pub mod read;
+pub mod time_words;
