@@ -1,1 +1,10 @@
-//! waggle-config
+//! What a process is told before it starts: configuration, limits, identity, certificates; and the three things that
+//! every crate above needs to run: the clock, the kinds of tasks, and the gate of shutdown.
+//!
+//! Configuration goes one way: [`raw`] collects what the file, the environment and the flags say, [`checked`] proves
+//! it by one pure function that reports all problems at once. Nothing here is a global, and nothing here is a secret:
+//! secrets are files that the configuration only names.
+
+pub mod limits;
+
+pub mod runtime;

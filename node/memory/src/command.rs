@@ -192,8 +192,8 @@ pub struct NewSpan {
 pub struct SimilarMemory {
     /// Which.
     pub id: MemoryId,
-    /// The version that was compared: a changed one is not merged into.
-    pub version: u32,
+    /// The text version that was compared: a changed one is not merged into.
+    pub text_version: u32,
     /// By which rule.
     pub reason: DedupReason,
     /// Cosine in thousandths.
@@ -342,8 +342,8 @@ impl AttachVectors {
 pub struct LateVector {
     /// Of what.
     pub item: crate::tables::Item,
-    /// Version of the memory that was embedded; 0 for a turn.
-    pub version: u32,
+    /// Text version of the memory that was embedded; 0 for a turn.
+    pub text_version: u32,
     /// The vector; None: the model has nothing to say about this text.
     pub vector: Option<crate::memory::Vector>,
 }

@@ -89,6 +89,20 @@ vocabulary! {
     }
 }
 
+impl Kind {
+    /// Gate G2: whether a memory of one kind may be merged into one of the other.
+    pub const fn may_merge_with(self, other: Self) -> bool {
+        use Kind::{Concept, Decision, Entity, Fact, Note, Preference};
+        self as u8 == other as u8
+            || matches!(
+                (self, other),
+                (Entity | Concept | Note, Entity | Concept | Note)
+                    | (Fact | Decision | Preference, Note)
+                    | (Note, Fact | Decision | Preference)
+            )
+    }
+}
+
 vocabulary! {
     /// How far a memory or link can be trusted, by how it came to be.
     Confidence {

@@ -21,5 +21,6 @@ pub mod tables;
 pub mod apply;
 
 pub mod extract;
+pub mod rank;
 pub mod read;
 pub mod time_words;

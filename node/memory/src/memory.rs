@@ -3,7 +3,7 @@
 use crate::id::{EvidenceId, MemoryId, Principal, TurnId};
 use crate::kind::{Confidence, Kind, Role};
 use crate::scope::Scope;
-use crate::statement::Statement;
+use crate::statement::{Fingerprint, Statement};
 use crate::time::Millis;
 
 /// One statement that the system keeps, in its current version.
@@ -43,6 +43,8 @@ pub struct Memory {
     pub updated_at: Millis,
     /// Counts from 1.
     pub version: u32,
+    /// The version in which label or content last changed: what a vector or a comparison belongs to.
+    pub text_version: u32,
     /// Who recorded version 1.
     pub author: Principal,
     /// When a plan, to-do or deadline falls due; does not limit validity.
@@ -112,6 +114,9 @@ pub struct Alias {
     pub author: Principal,
     /// When it was merged in.
     pub added_at: Millis,
+    /// Its exact form, by which a third mention of this wording is found again. None for a wording that an update
+    /// replaced: it stays searchable, but the old value stored anew must not merge into the new one.
+    pub exact: Option<Fingerprint>,
 }
 
 /// What a memory was before a change.

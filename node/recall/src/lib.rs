@@ -1,1 +1,3 @@
 //! waggle-recall
+
+pub mod encoder;

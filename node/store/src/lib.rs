@@ -1,1 +1,16 @@
-//! waggle-store
+//! RocksDB behind the ports of the domain and of the consensus library: state tables, Raft log, snapshots.
+//!
+//! One database per node. Every key begins with its shard; every write of a node goes through one log, so a crash loses
+//! only a suffix. No type of RocksDB leaves this crate.
+
+mod fault;
+mod identity;
+mod key_kind;
+mod keys;
+mod open;
+mod options;
+
+pub use fault::Fault;
+pub use identity::{FORMAT, OpenError};
+pub use open::Database;
+pub use options::{Identity, Start, StoreOptions};

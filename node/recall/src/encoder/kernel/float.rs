@@ -118,7 +118,7 @@ pub(in crate::encoder) fn scale_sums<K: Kernels>(
     columns: Columns<'_>,
     output: &mut [f32],
 ) {
-    each_sum::<K>(sums, row_scales, columns, output, #[inline(always)] |out, x| *out = x);
+    each_sum::<K>(sums, row_scales, columns, output, |out, x| *out = x);
 }
 
 /// Adds to what `output` holds: the way around a layer.
@@ -129,7 +129,7 @@ pub(in crate::encoder) fn add_sums<K: Kernels>(
     columns: Columns<'_>,
     output: &mut [f32],
 ) {
-    each_sum::<K>(sums, row_scales, columns, output, #[inline(always)] |out, x| *out += x);
+    each_sum::<K>(sums, row_scales, columns, output, |out, x| *out += x);
 }
 
 #[inline(always)]
@@ -139,7 +139,7 @@ pub(in crate::encoder) fn scale_sums_gelu<K: Kernels>(
     columns: Columns<'_>,
     output: &mut [f32],
 ) {
-    each_sum::<K>(sums, row_scales, columns, output, #[inline(always)] |out, x| *out = gelu::<K>(x));
+    each_sum::<K>(sums, row_scales, columns, output, |out, x| *out = gelu::<K>(x));
 }
 
 #[inline(always)]

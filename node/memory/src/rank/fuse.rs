@@ -1,0 +1,186 @@
+//! The weighted sum of two lanes. Each lane's raw scores are spread along the turns of a session, brought to 0..1,
+//! added, and multiplied by small factors for what else is known.
+
+use std::cmp::Ordering;
+
+use crate::kind::Confidence;
+use crate::rank::tuning::Tuning;
+use crate::tables::Item;
+use crate::time::Millis;
+
+/// Raw score of one lane for one item, and those of the turns around it (0 where there is none).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lane {
+    /// Its own raw score.
+    pub own: f32,
+    /// Two before, before, after, two after.
+    pub around: [f32; 4],
+}
+
+impl Lane {
+    /// The score with what the neighbours give.
+    pub fn spread(&self, shares: &[f32; 4]) -> f32 {
+        self.own + self.around.iter().zip(shares).map(|(score, share)| score * share).sum::<f32>()
+    }
+}
+
+/// One item that a lane found, with everything that ranking looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What it is.
+    pub item: Item,
+    /// Words: BM25, 0 when no word matches.
+    pub lexical: Lane,
+    /// Meaning: cosine. None while it has no vector, or when the query has none.
+    pub dense: Option<Lane>,
+    /// Said by the one speaker whom the query names.
+    pub named: bool,
+    /// Negated, and the query is about what is forbidden or rejected.
+    pub same_polarity: bool,
+    /// From the session of the query.
+    pub same_session: bool,
+    /// From the agent of the query.
+    pub same_agent: bool,
+    /// A turn one of whose memories was ended and none of whose memories holds: it ranks after the others.
+    pub superseded: bool,
+    /// How far it can be trusted.
+    pub confidence: Confidence,
+    /// From when it holds; a turn: when it was said. Newer wins ties.
+    pub valid_from: Millis,
+}
+
+/// Where the lanes' raw scores lie over everything that was searched, not only over the candidates: else the contrast of
+/// a lane would depend on how many candidates it hands on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LaneBounds {
+    /// Cosine that counts as nothing, per unit of spreading.
+    pub dense_low: f32,
+}
+
+/// What a score is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// Words, 0..1, before its weight.
+    pub lexical: f32,
+    /// Meaning, 0..1, before its weight; None without a vector.
+    pub dense: Option<f32>,
+    /// What neighbours gave to `lexical`.
+    pub lexical_spread: f32,
+    /// What neighbours gave to `dense`.
+    pub dense_spread: f32,
+    /// Product of all factors.
+    pub boost: f32,
+}
+
+/// A candidate with its place in the order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fused {
+    /// Index in the candidates.
+    pub candidate: usize,
+    /// The score; the best possible one is about 1 before the factors.
+    pub score: f32,
+    /// Whether it matches by itself, by word or meaning.
+    pub matches: bool,
+    /// What the score is made of.
+    pub parts: Parts,
+}
+
+/// How much of a whole lane an item with all its neighbours could collect: 1 + the sum of the shares.
+pub fn strength_of_spread(shares: &[f32; 4]) -> f32 {
+    1.0 + shares.iter().sum::<f32>()
+}
+
+/// Whether an item matches by itself: a word, or a meaning above the model's floor.
+pub fn matches(candidate: &Candidate, tuning: &Tuning) -> bool {
+    candidate.lexical.own > 0.0 || candidate.dense.is_some_and(|lane| lane.own >= tuning.meaning_floor)
+}
+
+/// Whether raw scores say that nothing was found. Normalised ones cannot: the best of nothing still scores 1.
+pub fn nothing_matches(any_word: bool, best_cosine: Option<f32>, tuning: &Tuning) -> bool {
+    !any_word && best_cosine.is_none_or(|best| best < tuning.meaning_floor)
+}
+
+/// Scores the candidates and sorts them, best first.
+pub fn fuse(candidates: &[Candidate], bounds: &LaneBounds, now: Millis, tuning: &Tuning) -> Vec<Fused> {
+    let lexical_best = candidates.iter().map(|c| c.lexical.spread(&tuning.lexical_spread)).fold(0.0_f32, f32::max);
+    let dense_low = bounds.dense_low * strength_of_spread(&tuning.dense_spread);
+    let dense_best = candidates
+        .iter()
+        .filter_map(|c| c.dense.map(|lane| lane.spread(&tuning.dense_spread)))
+        .fold(f32::NEG_INFINITY, f32::max);
+    let dense_range = dense_best - dense_low;
+    // A lane in which nobody has a score yields its weight to the other one.
+    let dense_speaks = dense_range.is_finite() && dense_range > f32::EPSILON;
+
+    let mut fused: Vec<Fused> = candidates
+        .iter()
+        .enumerate()
+        .map(|(index, candidate)| {
+            let words = candidate.lexical.spread(&tuning.lexical_spread);
+            let share = |score: f32| if lexical_best > 0.0 { score / lexical_best } else { 0.0 };
+            let mut parts = Parts {
+                lexical: share(words),
+                lexical_spread: share(words - candidate.lexical.own),
+                boost: boost(candidate, now, tuning),
+                ..Parts::default()
+            };
+            if dense_speaks && let Some(lane) = candidate.dense {
+                let meaning = lane.spread(&tuning.dense_spread);
+                parts.dense = Some(((meaning - dense_low) / dense_range).max(0.0));
+                parts.dense_spread = (meaning - lane.own) / dense_range;
+            }
+            Fused {
+                candidate: index,
+                score: sum(&parts, lexical_best > 0.0, tuning) * parts.boost,
+                matches: matches(candidate, tuning),
+                parts,
+            }
+        })
+        .collect();
+    fused.sort_unstable_by(|a, b| order(a, b, candidates));
+    fused
+}
+
+/// The weighted sum over the lanes that speak for this item.
+fn sum(parts: &Parts, lexical_speaks: bool, tuning: &Tuning) -> f32 {
+    match parts.dense {
+        Some(dense) if lexical_speaks => {
+            let whole = tuning.lexical_weight + tuning.dense_weight;
+            (tuning.lexical_weight * parts.lexical + tuning.dense_weight * dense) / whole
+        }
+        Some(dense) => dense,
+        // Without a vector, because it is still to come or the model cannot read the text: it must not sink.
+        None => parts.lexical,
+    }
+}
+
+fn boost(candidate: &Candidate, now: Millis, tuning: &Tuning) -> f32 {
+    let mut factor = tuning.confidence_factor(candidate.confidence);
+    let given = [
+        (candidate.named, tuning.speaker_boost),
+        (candidate.same_polarity, tuning.polarity_boost),
+        (candidate.same_session, tuning.session_boost),
+        (candidate.same_agent, tuning.agent_boost),
+        (matches!(candidate.item, Item::Memory(_)), tuning.memory_boost),
+    ];
+    for (holds, by) in given {
+        if holds {
+            factor *= by;
+        }
+    }
+    let days = (now.0.saturating_sub(candidate.valid_from.0)).max(0) as f32 / Millis::DAY as f32;
+    factor * (1.0 + (tuning.recency_boost - 1.0) * (-days / tuning.recency_half_life_days.max(1.0)).exp2())
+}
+
+/// Best first: what matches by itself before what only stands beside a match, what still holds before what is
+/// superseded, then the score, then the newer one, then the id.
+pub fn order(a: &Fused, b: &Fused, candidates: &[Candidate]) -> Ordering {
+    let key = |fused: &Fused| candidates.get(fused.candidate);
+    let (Some(one), Some(two)) = (key(a), key(b)) else { return a.candidate.cmp(&b.candidate) };
+    b.matches
+        .cmp(&a.matches)
+        .then(one.superseded.cmp(&two.superseded))
+        .then(b.score.total_cmp(&a.score))
+        .then(two.valid_from.cmp(&one.valid_from))
+        .then(one.item.cmp(&two.item))
+}

@@ -1,0 +1,394 @@
+//! Choices: which option a sentence takes, drops or replaces, and for what.
+
+use super::clause::{Clause, phrases};
+use super::technologies::{Technology, alternative, category_of_word, technology};
+use super::term::{Term, TermKind};
+use super::words::{DETERMINERS, Form, PREPOSITIONS, is_in};
+
+/// An option as named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The comparison text.
+    pub(crate) key: String,
+    /// As said.
+    pub(crate) shown: String,
+    /// The technology that it is, if it is just that.
+    pub(crate) technology: Option<&'static str>,
+    /// A technology it mentions: enough for a tag, not for a claim.
+    pub(crate) mentions: Option<&'static str>,
+    /// A category word in the name itself ("Redis cache").
+    pub(crate) own_category: Option<&'static str>,
+    /// Class of taste.
+    pub(crate) class: Option<&'static str>,
+}
+
+impl Named {
+    /// The value in tags and claims.
+    pub(crate) fn value(&self) -> &str {
+        self.technology.unwrap_or(&self.key)
+    }
+
+    /// The value in the shape of a tag: lower case, blanks and underscores become `-`.
+    pub(crate) fn tag(&self) -> String {
+        let value = self.technology.or(self.mentions).unwrap_or(&self.key);
+        value.trim_matches(['«', '»']).to_lowercase().replace([' ', '_'], "-")
+    }
+
+    fn technology_entry(&self) -> Option<&'static Technology> {
+        self.technology.and_then(technology)
+    }
+}
+
+/// An option taken, with what for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) named: Named,
+    /// Noun phrases after for, as, in, on.
+    pub(crate) purposes: Vec<(String, String)>,
+    /// Terms of the option and its phrases.
+    pub(crate) range: (usize, usize),
+}
+
+/// What the sentence does with options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) chosen: Vec<Chosen>,
+    /// "from y", "replace y with".
+    pub(crate) previous: Vec<Named>,
+    /// "over y", "instead of y", "not y".
+    pub(crate) rejected: Vec<Named>,
+    /// "instead of" and "not" end what they name; "over" does not.
+    pub(crate) rejected_ends: bool,
+    /// Dropped, stopped, no longer: `chosen` is what ended.
+    pub(crate) dropped: bool,
+    /// A change verb: moved to, switched to.
+    pub(crate) change: bool,
+    /// A matter of taste: prefer, always use.
+    pub(crate) taste: bool,
+    /// Several options without purposes of their own: none of them is the only one.
+    pub(crate) listed: bool,
+}
+
+impl Choice {
+    /// Category and further purpose of an option taken: the slot it fills.
+    pub(crate) fn slot(&self, chosen: &Chosen) -> Option<(String, String)> {
+        let named = &chosen.named;
+        let mut category: Option<String> = named.own_category.map(str::to_owned);
+        let mut rest: Vec<String> = Vec::new();
+        for (preposition, text) in &chosen.purposes {
+            let words: Vec<&str> = text.split(' ').filter(|w| !is_in("our the my", w)).collect();
+            let (last, before) = words.split_last()?;
+            let role = category_of_word(last);
+            match (preposition.as_str(), role) {
+                ("as", None) if category.is_none() => category = Some(words.join("-")),
+                ("for" | "as", Some(role)) if category.is_none() => {
+                    category = Some(role.to_owned());
+                    if !before.is_empty() {
+                        rest.push(before.join(" "));
+                    }
+                }
+                _ => rest.push(words.join(" ")),
+            }
+        }
+        let categories = named.technology_entry().map_or(&[] as &[&str], |t| t.categories);
+        let language = categories == ["programming-language"];
+        if category.is_none() {
+            category = match categories {
+                [only] if !language || self.taste || !rest.is_empty() => Some((*only).to_owned()),
+                [] => named.class.map(str::to_owned),
+                _ => None,
+            };
+        }
+        if category.is_none() && rest.is_empty() {
+            return None;
+        }
+        rest.sort();
+        Some((category.unwrap_or_else(|| "choice".to_owned()), rest.join(", ")))
+    }
+
+    /// Category of an option for a tag, by purpose or by what it is.
+    pub(crate) fn category(&self, chosen: &Chosen) -> Option<String> {
+        let slot = self.slot(chosen).map(|(category, _)| category).filter(|c| c != "choice");
+        let known = chosen.named.technology.or(chosen.named.mentions).and_then(technology);
+        slot.or_else(|| known.and_then(|t| if let [only] = t.categories { Some((*only).to_owned()) } else { None }))
+    }
+}
+
+/// Verb and particle of taking an option.
+const TAKE: &str = "use choose pick select adopt prefer employ";
+const TAKE_WITH: &[(&str, &str)] = &[
+    ("go", "with for"), ("stick", "with to"), ("stay", "with on"), ("settle", "on for"), ("decide", "on for"), ("opt", "for"),
+    ("standardize", "on"), ("deploy", "on to with"), ("host", "on with"), ("run", "on"), ("rely", "on"), ("switch", "to from over"),
+    ("move", "to from over onto"), ("migrate", "to from over"), ("change", "to from"), ("convert", "to from"),
+    ("upgrade", "from"), ("build", "on with"), ("start", "with"), ("keep", "with"), ("agree", "on"), ("land", "on"),
+];
+const CHANGE: &str = "switch move migrate change convert upgrade replace swap";
+const DROP: &str = "drop abandon ditch retire deprecate cancel discard decommission kill reject avoid scrap sunset remove \
+     decline";
+
+/// Reads the choice in `terms`, one sentence with that clause.
+pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
+    let subject = terms.get(clause.subject.0..clause.subject.1)?;
+    let ours = clause.imperative || subject.iter().any(|t| t.is_one_of("i we us team company user"));
+    let rest_at = clause.group.1;
+    let next = terms.get(rest_at);
+    let mut choice = Choice { change: is_in(CHANGE, clause.verb), ..Choice::default() };
+    choice.taste = is_in("prefer", clause.verb)
+        || terms.get(clause.group.0..clause.group.1)?.iter().any(|t| t.is_one_of("always usually"));
+    let stopped = clause.outer.is_some_and(|o| is_in("stop quit avoid finish", o));
+    if clause.passive {
+        return passive(terms, clause, choice);
+    }
+    if clause.verb == "replace" || clause.verb == "swap" {
+        return replace(terms, clause, choice, ours);
+    }
+    if !ours {
+        return None;
+    }
+    let two_words = |second: &str, third: &str| {
+        next.is_some_and(|t| t.is_one_of(second)) && terms.get(rest_at + 1).is_some_and(|t| t.is_one_of(third))
+    };
+    if (clause.verb == "get" && two_words("rid", "of")) || (clause.verb == "move" && two_words("away", "from")) {
+        choice.dropped = true;
+        return objects(terms, rest_at + 2, choice);
+    }
+    if (clause.verb == "move" && next.is_some_and(|t| t.is_one_of("off"))) || (clause.verb == "rule" && next.is_some_and(|t| t.is_one_of("out"))) {
+        choice.dropped = true;
+        return objects(terms, rest_at + 1, choice);
+    }
+    if is_in(DROP, clause.verb) {
+        choice.dropped = clause.negations == 0;
+        return objects(terms, rest_at, choice);
+    }
+    if is_in(TAKE, clause.verb) {
+        choice.dropped = stopped || clause.negations > 0;
+        // "used to" and "used for" are no choices.
+        if next.is_some_and(|t| t.is_one_of("to")) {
+            return None;
+        }
+        return objects(terms, rest_at, choice);
+    }
+    let (_, particles) = TAKE_WITH.iter().find(|(verb, _)| *verb == clause.verb)?;
+    let mut at = rest_at;
+    // "migrate the API to Kubernetes": what moves is the purpose.
+    let mut moved = None;
+    if choice.change || is_in("deploy host run build standardize", clause.verb) {
+        let (named, end) = noun(terms, at);
+        if let Some(named) = named
+            && terms.get(end).is_some_and(|t| t.is_one_of(particles))
+        {
+            moved = Some(named);
+            at = end;
+        }
+    }
+    let particle = terms.get(at).filter(|t| t.is_one_of(particles))?;
+    choice.dropped = stopped || clause.negations > 0;
+    if particle.is_one_of("from") {
+        let (previous, end) = noun(terms, at + 1);
+        choice.previous.extend(previous);
+        if !terms.get(end).is_some_and(|t| t.is_one_of("to")) {
+            return None;
+        }
+        at = end;
+    } else if particle.is_one_of("over") {
+        at += usize::from(terms.get(at + 1).is_some_and(|t| t.is_one_of("to")));
+    }
+    // A date or a number is moved to, not chosen.
+    if terms.get(at + 1).is_some_and(|t| matches!(t.kind, TermKind::Date | TermKind::Quantity)) {
+        return None;
+    }
+    let mut choice = objects(terms, at + 1, choice)?;
+    if let Some(moved) = moved {
+        for chosen in &mut choice.chosen {
+            chosen.purposes.push(("for".to_owned(), moved.key.clone()));
+        }
+    }
+    Some(choice)
+}
+
+/// "FastAPI was chosen for the service", "MySQL was replaced by PostgreSQL".
+fn passive(terms: &[Term], clause: &Clause, mut choice: Choice) -> Option<Choice> {
+    let (named, end) = noun(terms, clause.subject.0);
+    let named = named.filter(|_| end == clause.subject.1)?;
+    if clause.verb == "replace" {
+        let by = terms.get(clause.group.1).filter(|t| t.is_one_of("by with"));
+        by?;
+        choice.previous.push(named);
+        return objects(terms, clause.group.1 + 1, choice);
+    }
+    let dropped = is_in(DROP, clause.verb);
+    if !is_in(TAKE, clause.verb) && !dropped {
+        return None;
+    }
+    choice.dropped = dropped != (clause.negations > 0);
+    let purposes = purposes(terms, clause.group.1, terms.len()).0;
+    choice.chosen.push(Chosen { named, purposes, range: (clause.subject.0, terms.len()) });
+    Some(choice)
+}
+
+/// "replace Y with X", "X replaces Y".
+fn replace(terms: &[Term], clause: &Clause, mut choice: Choice, ours: bool) -> Option<Choice> {
+    let (old, end) = noun(terms, clause.group.1);
+    let old = old?;
+    if ours {
+        let with = terms.get(end).filter(|t| t.is_one_of("with by for"));
+        with?;
+        choice.previous.push(old);
+        return objects(terms, end + 1, choice);
+    }
+    let (new, subject_end) = noun(terms, clause.subject.0);
+    let new = new.filter(|n| subject_end == clause.subject.1 && n.technology.is_some())?;
+    choice.previous.push(old);
+    let purposes = purposes(terms, end, terms.len()).0;
+    choice.chosen.push(Chosen { named: new, purposes, range: (clause.subject.0, terms.len()) });
+    Some(choice)
+}
+
+/// The options from term `at` on, with purposes and rejected ones.
+fn objects(terms: &[Term], at: usize, mut choice: Choice) -> Option<Choice> {
+    let mut at = at;
+    for _ in 0..8 {
+        let (named, end) = noun(terms, at);
+        let Some(named) = named else { break };
+        let (purposes, next) = purposes(terms, end, terms.len());
+        choice.chosen.push(Chosen { named, purposes, range: (at, next) });
+        at = next;
+        at = rejections(terms, at, &mut choice);
+        let mut joined = false;
+        while terms.get(at).is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of("and")) {
+            joined = true;
+            at += 1;
+        }
+        // "and we ..." starts a clause of its own.
+        let verb_follows = terms.get(at).is_some_and(|t| t.is_one_of(super::words::PRONOUNS) || t.is_one_of("not because since so but then"));
+        if !joined || verb_follows {
+            break;
+        }
+    }
+    if choice.chosen.is_empty() {
+        return None;
+    }
+    let without = choice.chosen.iter().filter(|c| c.purposes.is_empty()).count();
+    choice.listed = choice.chosen.len() > 1 && without > 0;
+    Some(choice)
+}
+
+/// "over y", "instead of y", "rather than y", ", not y".
+fn rejections(terms: &[Term], at: usize, choice: &mut Choice) -> usize {
+    let comma = usize::from(terms.get(at).is_some_and(|t| t.kind == TermKind::Comma));
+    let here = at + comma;
+    let is = |i: usize, list: &str| terms.get(here + i).is_some_and(|t| t.is_one_of(list));
+    let (skip, ends) = if is(0, "over") {
+        (1, false)
+    } else if (is(0, "instead") && is(1, "of")) || (is(0, "rather") && is(1, "than")) {
+        (2, true)
+    } else if is(0, "not") {
+        (1, true)
+    } else {
+        return at;
+    };
+    let (named, end) = noun(terms, here + skip);
+    if let Some(named) = named {
+        choice.rejected.push(named);
+        choice.rejected_ends |= ends;
+        return purposes(terms, end, terms.len()).1;
+    }
+    at
+}
+
+/// The phrases that say what an option is for, from `from` on without a gap, and where they end.
+fn purposes(terms: &[Term], from: usize, to: usize) -> (Vec<(String, String)>, usize) {
+    let slice = terms.get(..to).unwrap_or_default();
+    let (mut found, mut at) = (Vec::new(), from);
+    while slice.get(at).is_some_and(|t| t.is_one_of("now too also again later instead already today everywhere")) && found.len() < 4 {
+        at += 1;
+    }
+    for (start, end) in phrases(slice, at) {
+        if start != at || found.len() >= 4 {
+            break;
+        }
+        let Some(preposition) = slice.get(start) else { break };
+        if preposition.is_one_of("over instead rather because since than") {
+            break;
+        }
+        let inner = slice.get(start + 1..end).unwrap_or_default();
+        at = end;
+        // When is no purpose.
+        let timed = inner.iter().any(|t| t.kind == TermKind::Date);
+        let text = text_of(inner);
+        if !timed && !text.is_empty() {
+            found.push((preposition.lower.clone(), text));
+        }
+    }
+    (found, at)
+}
+
+/// The comparison text of a noun phrase: without articles and possessives of the project.
+pub(crate) fn text_of(terms: &[Term]) -> String {
+    terms
+        .iter()
+        .filter(|t| !t.is_mark() && !t.is_one_of("a an the our"))
+        .map(|t| t.text.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The noun phrase at `at`, as an option, and where it ends.
+pub(crate) fn noun(terms: &[Term], at: usize) -> (Option<Named>, usize) {
+    const NOT_NAMES: &str = "it this that them these those which something anything everything one ones";
+    let mut end = at;
+    while let Some(term) = terms.get(end) {
+        let closes = term.is_mark()
+            || (term.kind == TermKind::Word
+                && (term.is_one_of(PREPOSITIONS)
+                    || term.is_one_of("and or but so because not too also again now later instead if unless already everywhere")
+                    || term.is_one_of(super::words::BE)
+                    || term.is_one_of(super::words::MODALS)))
+            || (term.kind == TermKind::Date)
+            || end >= at + 8;
+        if closes {
+            break;
+        }
+        end += 1;
+    }
+    let words: Vec<&Term> = terms
+        .get(at..end)
+        .unwrap_or_default()
+        .iter()
+        .filter(|t| !t.is_one_of(DETERMINERS) || t.kind != TermKind::Word)
+        .collect();
+    let (Some(first), Some(last)) = (words.first(), words.last()) else { return (None, end) };
+    if words.iter().any(|t| t.is_one_of(NOT_NAMES) && t.kind == TermKind::Word) {
+        return (None, end);
+    }
+    let own_category = if words.len() > 1 { category_of_word(&last.text) } else { None };
+    let technologies: Vec<&&Term> = words.iter().filter(|t| t.kind == TermKind::Technology).collect();
+    let entry = technologies.first().and_then(|t| technology(&t.text)).map(|t| t.name);
+    let generic = |t: &&Term| {
+        t.kind == TermKind::Technology
+            || t.kind == TermKind::Quantity
+            || category_of_word(&t.text).is_some()
+            || t.is_one_of("server servers instance cluster database framework managed self-hosted library editor apis")
+    };
+    let only = technologies.len() == 1 && words.iter().all(|t| generic(t));
+    let class = alternative(&first.text).filter(|_| {
+        words.len() == 1
+            || (words.len() == 2
+                && last.is_one_of("mode theme themes interface ui character characters unit units system clock format time indentation layout scheme colors"))
+    });
+    let key = if class.is_some() { first.text.clone() } else { words.iter().map(|t| t.text.as_str()).collect::<Vec<_>>().join(" ") };
+    let named = Named {
+        key,
+        shown: words.iter().map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" "),
+        technology: if only { entry } else { None },
+        mentions: entry,
+        own_category,
+        class,
+    };
+    (Some(named), end)
+}
+
+/// A past form of a taking verb says that the choice was made, not that it is over.
+pub(crate) fn is_settled(clause: &Clause) -> bool {
+    clause.form == Form::Past || clause.perfect
+}
