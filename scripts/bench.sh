@@ -12,4 +12,4 @@ say "building waggle, the encoder's measure and the load generator (release)"
 cargo build --release -p waggle -p waggle-recall -p waggle-tests --bins >&2
 export WAGGLE_BIN=$CARGO_TARGET_DIR/release/waggle
 export WAGGLE_ENCODER_BENCH=$CARGO_TARGET_DIR/release/waggle-encoder-bench
-exec timeout "${BENCH_LIMIT_SECONDS:-7200}" "$CARGO_TARGET_DIR/release/waggle-bench" "$@"
+bounded "${BENCH_LIMIT_SECONDS:-7200}" "$CARGO_TARGET_DIR/release/waggle-bench" "$@"

@@ -11,4 +11,4 @@ say "building"
 cargo build -p waggle
 export WAGGLE_BIN=$CARGO_TARGET_DIR/debug/waggle WAGGLE_KILLS=${WAGGLE_KILLS:-200}
 say "$WAGGLE_KILLS kills"
-exec timeout "${WAGGLE_KILLS_SECONDS:-7200}" cargo test -p waggle-tests --test kill_nine -- --nocapture
+bounded "${WAGGLE_KILLS_SECONDS:-7200}" cargo test -p waggle-tests --test kill_nine -- --nocapture

@@ -8,6 +8,20 @@ STEPS_SKIPPED=()
 
 say() { printf '[%4ds] %s\n' $((SECONDS - STEPS_STARTED)) "$*" >&2; }
 
+# bounded SECONDS COMMAND...   ends it after that time, where the machine has a command for that
+bounded() {
+    local limit=$1
+    shift
+    if ! command -v timeout > /dev/null; then
+        "$@"
+    elif [ -t 0 ]; then
+        # At a terminal the command stays in our process group, so that Ctrl-C reaches it.
+        timeout --foreground --kill-after=10 "$limit" "$@"
+    else
+        timeout --kill-after=10 "$limit" "$@"
+    fi
+}
+
 # step NAME SECONDS COMMAND...   runs it, notes the outcome, returns it
 step() {
     local name=$1 limit=$2 began=$SECONDS code=0
@@ -15,15 +29,8 @@ step() {
     say "== $name"
     if declare -F "$1" > /dev/null; then
         "$@" || code=$? # a function of the script, which bounds what it calls
-    elif command -v timeout > /dev/null; then
-        # At a terminal the command stays in our process group, so that Ctrl-C reaches it.
-        if [ -t 0 ]; then
-            timeout --foreground --kill-after=10 "$limit" "$@" || code=$?
-        else
-            timeout --kill-after=10 "$limit" "$@" || code=$?
-        fi
     else
-        "$@" || code=$?
+        bounded "$limit" "$@" || code=$?
     fi
     if [ $code = 0 ]; then
         STEPS_PASSED+=("$name")

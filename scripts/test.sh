@@ -7,6 +7,7 @@ set -uo pipefail
 source "$(dirname "$0")/env.sh"
 source "$(dirname "$0")/steps.sh"
 cd "$WAGGLE_ROOT"
+export RUST_LIB_BACKTRACE=0 # an error says where it comes from in words; panics keep their traces
 
 wanted=${TEST_STEPS:-format clippy deny tests docs mcp}
 wants() { [[ " $wanted " == *" $1 "* ]]; }
@@ -29,9 +30,9 @@ fi
 if wants deny; then
     if cargo deny --version > /dev/null 2>&1; then
         # Advisories need a database from the network: they are a job of their own.
-        step "deny" 300 cargo deny --all-features check bans licenses sources
+        step "deny" 300 cargo deny check bans licenses sources
     elif [ -n "${WAGGLE_DENY:-}" ]; then
-        step "deny" 1800 bash -c 'cargo install --locked cargo-deny && cargo deny --all-features check bans licenses sources'
+        step "deny" 1800 bash -c 'cargo install --locked cargo-deny && cargo deny check bans licenses sources'
     else
         skip_step "deny" "cargo-deny is not installed (WAGGLE_DENY=1 installs it); tests/tests/tidy.rs checks the important bans"
     fi
@@ -67,6 +68,7 @@ if wants mcp; then
         skip_step "MCP" "the build failed"
     elif step "MCP: install the clients" 900 tests/mcp/prepare.sh; then
         out=${MCP_OUT:-$WAGGLE_CACHE/mcp/results}
+        [ -n "${MCP_OUT:-}" ] || rm -rf "$out" # those of the last run
         step "MCP: clients" 600 scripts/with-dev.sh "$WAGGLE_BIN" -- \
             bash -c 'tests/mcp/clients.sh "$WAGGLE_MCP_URL" "$WAGGLE_MCP_KEY"'
         step "MCP: inspector" 600 scripts/with-dev.sh "$WAGGLE_BIN" -- \

@@ -7,4 +7,17 @@
 
 pub mod limits;
 
+pub mod keys;
+pub mod raw;
+
+pub mod checked;
+pub mod explain;
+pub mod problem;
+
+pub mod certificates;
+pub mod identity;
+
 pub mod runtime;
+
+pub use checked::{GatewayConfig, NodeConfig};
+pub use problem::Problem;

@@ -1,15 +1,14 @@
 //! What travels between gateway, node and administrator, and its conversion from and to the domain.
 
-#[expect(
-    unreachable_pub,
-    unused_qualifications,
-    missing_docs,
-    clippy::all,
-    reason = "generated code"
-)]
-#[allow(clippy::all)]
+mod convert;
+
+#[allow(unused_qualifications, clippy::all, reason = "generated code")]
 mod generated {
     tonic::include_proto!("waggle.wire.v1");
 }
 
+pub use convert::{
+    BadField, key_info, key_of, link, link_id, memory, memory_id, optional_memory_id, placement, placement_of, scope, scope_of,
+    short_hash,
+};
 pub use generated::*;

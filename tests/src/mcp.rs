@@ -41,7 +41,12 @@ impl Client {
             .timeout(Duration::from_secs(60))
             .build()
             .context("make an HTTP client")?;
-        Ok(Self { http, url: url.to_owned(), key: key.to_owned(), next_id: Arc::new(AtomicU64::new(1)) })
+        Ok(Self {
+            http,
+            url: url.to_owned(),
+            key: key.to_owned(),
+            next_id: Arc::new(AtomicU64::new(1)),
+        })
     }
 
     pub fn of(dev: &Dev) -> Result<Self> {
@@ -52,11 +57,19 @@ impl Client {
     pub fn at(&self, path: &str) -> Result<Self> {
         let mut url = reqwest::Url::parse(&self.url).context("parse the URL of the server")?;
         url.set_path(path);
-        Ok(Self { url: url.into(), ..self.clone() })
+        Ok(Self {
+            url: url.into(),
+            ..self.clone()
+        })
     }
 
     /// One HTTP request as it stands; an empty key sends no credential.
-    pub async fn send(&self, method: Method, headers: &[(&str, &str)], body: &str) -> Result<(StatusCode, HeaderMap, String)> {
+    pub async fn send(
+        &self,
+        method: Method,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<(StatusCode, HeaderMap, String)> {
         let mut request = self
             .http
             .request(method, &self.url)
@@ -69,7 +82,12 @@ impl Client {
         for (name, value) in headers {
             own.insert(HeaderName::from_bytes(name.as_bytes())?, HeaderValue::from_str(value)?);
         }
-        let response = request.headers(own).body(body.to_owned()).send().await.context("send a request")?;
+        let response = request
+            .headers(own)
+            .body(body.to_owned())
+            .send()
+            .await
+            .context("send a request")?;
         let (status, headers) = (response.status(), response.headers().clone());
         let text = response.text().await.context("read the answer")?;
         Ok((status, headers, text))
@@ -87,13 +105,22 @@ impl Client {
 
     /// Calls a tool under a request id: a retry with the same id gives the first outcome.
     pub async fn call_once(&self, tool: &str, arguments: Value, request_id: &str) -> Result<Answer> {
-        self.call_with(tool, arguments, &[("idempotency-key", request_id)]).await
+        self.call_with(tool, arguments, &[("idempotency-key", request_id)])
+            .await
     }
 
     async fn call_with(&self, tool: &str, arguments: Value, headers: &[(&str, &str)]) -> Result<Answer> {
-        let answer = self.rpc_with("tools/call", json!({ "name": tool, "arguments": arguments }), headers).await?;
-        let Some(result) = answer.get("result") else { bail!("{tool}: protocol error {answer}") };
-        let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let answer = self
+            .rpc_with("tools/call", json!({ "name": tool, "arguments": arguments }), headers)
+            .await?;
+        let Some(result) = answer.get("result") else {
+            bail!("{tool}: protocol error {answer}")
+        };
+        let blocks = result
+            .get("content")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
         Ok(Answer {
             is_error: result.get("isError").and_then(Value::as_bool).unwrap_or(false),
@@ -134,6 +161,10 @@ impl Answer {
     }
 
     pub fn list(&self, field: &str) -> &[Value] {
-        self.structured.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+        self.structured
+            .get(field)
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 }

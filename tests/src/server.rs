@@ -39,7 +39,11 @@ impl Dev {
     pub fn start_with(data: &Path, options: &[&str]) -> Result<Self> {
         let binary = workspace::binary()?;
         let log = data.with_extension("log");
-        let errors = File::options().create(true).append(true).open(&log).context("open the server's log")?;
+        let errors = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .context("open the server's log")?;
         let began = Instant::now();
         let mut child = Command::new(&binary)
             .args(["dev", "--json", "--listen", "127.0.0.1:0", "--data"])
@@ -89,10 +93,22 @@ impl Dev {
 
     /// SIGTERM; the server must end by itself, in time, with 0.
     pub fn stop(mut self) -> Result<()> {
-        let sent = Command::new("kill").arg("-TERM").arg(self.pid().to_string()).status().context("send SIGTERM")?;
-        ensure!(sent.success(), "the server was gone before SIGTERM; its log ends with\n{}", tail(&self.log));
+        let sent = Command::new("kill")
+            .arg("-TERM")
+            .arg(self.pid().to_string())
+            .status()
+            .context("send SIGTERM")?;
+        ensure!(
+            sent.success(),
+            "the server was gone before SIGTERM; its log ends with\n{}",
+            tail(&self.log)
+        );
         let status = self.wait(STOP_MAX)?;
-        ensure!(status.success(), "the server ended with {status} after SIGTERM; its log ends with\n{}", tail(&self.log));
+        ensure!(
+            status.success(),
+            "the server ended with {status} after SIGTERM; its log ends with\n{}",
+            tail(&self.log)
+        );
         Ok(())
     }
 
@@ -109,7 +125,10 @@ impl Dev {
                 return Ok(status);
             }
             if Instant::now() > deadline {
-                bail!("the server did not end within {longest:?}; its log ends with\n{}", tail(&self.log));
+                bail!(
+                    "the server did not end within {longest:?}; its log ends with\n{}",
+                    tail(&self.log)
+                );
             }
             pause();
         }
@@ -124,7 +143,10 @@ impl Drop for Dev {
 }
 
 /// Between two looks at a state that has no event to wait for.
-#[expect(clippy::disallowed_methods, reason = "the only sleep of the tests, inside loops with a deadline")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only sleep of the tests, inside loops with a deadline"
+)]
 fn pause() {
     thread::sleep(Duration::from_millis(10));
 }
@@ -146,13 +168,18 @@ fn first_line(output: impl std::io::Read + Send + 'static) -> Result<String> {
 
 fn text(ready: &Value, field: &str) -> Result<String> {
     let value = ready.get(field).and_then(Value::as_str);
-    Ok(value.with_context(|| format!("find {field} in the ready line {ready}"))?.to_owned())
+    Ok(value
+        .with_context(|| format!("find {field} in the ready line {ready}"))?
+        .to_owned())
 }
 
 /// JSON lines where the output is no terminal; text lines are understood, too.
 fn is_error(line: &str) -> bool {
     match serde_json::from_str::<Value>(line) {
-        Ok(entry) => entry.get("level").and_then(Value::as_str).is_some_and(|level| level.eq_ignore_ascii_case("error")),
+        Ok(entry) => entry
+            .get("level")
+            .and_then(Value::as_str)
+            .is_some_and(|level| level.eq_ignore_ascii_case("error")),
         Err(_) => line.split_whitespace().take(3).any(|word| word == "ERROR"),
     }
 }

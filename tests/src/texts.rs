@@ -28,32 +28,108 @@ impl Dice {
 }
 
 const WHO: &[&str] = &[
-    "The billing team", "Our data platform", "The night shift", "Amara", "The warehouse in Ghent", "The mobile crew",
-    "Customer support", "The search service", "Ioana", "The hardware lab", "The payments gateway", "The legal desk",
-    "The design studio", "Kenji", "The release group", "The field office", "The archive", "The training unit",
+    "The billing team",
+    "Our data platform",
+    "The night shift",
+    "Amara",
+    "The warehouse in Ghent",
+    "The mobile crew",
+    "Customer support",
+    "The search service",
+    "Ioana",
+    "The hardware lab",
+    "The payments gateway",
+    "The legal desk",
+    "The design studio",
+    "Kenji",
+    "The release group",
+    "The field office",
+    "The archive",
+    "The training unit",
 ];
 const DOES: &[&str] = &[
-    "keeps", "reviews", "ships", "collects", "labels", "repairs", "publishes", "compares", "schedules", "measures",
-    "translates", "rotates", "restores", "samples", "orders", "inspects", "prints", "forwards",
+    "keeps",
+    "reviews",
+    "ships",
+    "collects",
+    "labels",
+    "repairs",
+    "publishes",
+    "compares",
+    "schedules",
+    "measures",
+    "translates",
+    "rotates",
+    "restores",
+    "samples",
+    "orders",
+    "inspects",
+    "prints",
+    "forwards",
 ];
 const WHAT: &[&str] = &[
-    "invoices", "sensor readings", "spare parts", "contracts", "photographs", "backup tapes", "delivery notes",
-    "test reports", "floor plans", "recipes", "maps", "customer letters", "voice recordings", "seed samples",
-    "travel claims", "drawings", "price lists", "access badges", "battery packs", "meeting notes",
+    "invoices",
+    "sensor readings",
+    "spare parts",
+    "contracts",
+    "photographs",
+    "backup tapes",
+    "delivery notes",
+    "test reports",
+    "floor plans",
+    "recipes",
+    "maps",
+    "customer letters",
+    "voice recordings",
+    "seed samples",
+    "travel claims",
+    "drawings",
+    "price lists",
+    "access badges",
+    "battery packs",
+    "meeting notes",
 ];
 const HOW: &[&str] = &[
-    "with a small script", "by hand", "under supervision", "through the old portal", "from a shared folder",
-    "behind the second door", "on the blue terminal", "with two witnesses", "using the portable scanner",
-    "after the morning call", "before the lorry leaves", "in batches", "without gloves", "over a slow line",
+    "with a small script",
+    "by hand",
+    "under supervision",
+    "through the old portal",
+    "from a shared folder",
+    "behind the second door",
+    "on the blue terminal",
+    "with two witnesses",
+    "using the portable scanner",
+    "after the morning call",
+    "before the lorry leaves",
+    "in batches",
+    "without gloves",
+    "over a slow line",
 ];
 const WHERE: &[&str] = &[
-    "in Lisbon", "near the canal", "on the third floor", "at the harbour", "in the glass house", "by the loading dock",
-    "in the cellar", "at the airport", "in the northern depot", "on the roof", "in the old mill", "at the clinic",
+    "in Lisbon",
+    "near the canal",
+    "on the third floor",
+    "at the harbour",
+    "in the glass house",
+    "by the loading dock",
+    "in the cellar",
+    "at the airport",
+    "in the northern depot",
+    "on the roof",
+    "in the old mill",
+    "at the clinic",
 ];
 const WHY: &[&str] = &[
-    "because the auditors ask for it", "so that nobody has to wait", "since the flood of last spring",
-    "as the insurer demands", "because the machine overheats", "to keep the noise down", "so that prices stay fair",
-    "because two copies went missing", "as agreed with the council", "to spare the older printer",
+    "because the auditors ask for it",
+    "so that nobody has to wait",
+    "since the flood of last spring",
+    "as the insurer demands",
+    "because the machine overheats",
+    "to keep the noise down",
+    "so that prices stay fair",
+    "because two copies went missing",
+    "as agreed with the council",
+    "to spare the older printer",
 ];
 
 /// Fact number `index`: a label and about 24 words of content.
@@ -76,10 +152,12 @@ pub fn question(index: u64) -> String {
 
 /// A speakable name, different for every number. It looks like a proper name, and names that differ are never merged.
 pub fn name(index: u64) -> String {
-    const STARTS: [&str; 16] =
-        ["ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va"];
-    const ENDS: [&str; 16] =
-        ["lor", "min", "tar", "ves", "don", "kel", "ran", "pix", "sol", "bek", "zan", "fur", "gim", "hol", "jad", "wex"];
+    const STARTS: [&str; 16] = [
+        "ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va",
+    ];
+    const ENDS: [&str; 16] = [
+        "lor", "min", "tar", "ves", "don", "kel", "ran", "pix", "sol", "bek", "zan", "fur", "gim", "hol", "jad", "wex",
+    ];
     let (mut rest, mut name) = (index, String::from("Q"));
     loop {
         let (start, end) = ((rest % 16) as usize, (rest / 16 % 16) as usize);

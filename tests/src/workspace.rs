@@ -7,7 +7,9 @@ use anyhow::{Context, Result, ensure};
 
 /// The root of the repository.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie one level below the root")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests lie one level below the root")
 }
 
 /// The `waggle` binary: `WAGGLE_BIN`, or the one that cargo put beside the running test.

@@ -39,7 +39,9 @@ struct Round {
 
 fn setting(name: &str) -> Result<Option<u64>> {
     match env::var(name) {
-        Ok(text) => Ok(Some(text.parse().with_context(|| format!("{name}={text}: not a number"))?)),
+        Ok(text) => Ok(Some(
+            text.parse().with_context(|| format!("{name}={text}: not a number"))?,
+        )),
         Err(_) => Ok(None),
     }
 }
@@ -50,8 +52,14 @@ fn memory(index: u64) -> Value {
 }
 
 async fn store(client: &Client, index: u64) -> Result<Acknowledged> {
-    let answer = client.call_once("store_node", memory(index), &format!("kill-nine-{index}")).await?.ok()?;
-    Ok(Acknowledged { index, id: answer.str("id")?.to_owned() })
+    let answer = client
+        .call_once("store_node", memory(index), &format!("kill-nine-{index}"))
+        .await?
+        .ok()?;
+    Ok(Acknowledged {
+        index,
+        id: answer.str("id")?.to_owned(),
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,24 +84,42 @@ async fn run(data: &Path, kills: u64, seed: u64) -> Result<()> {
     let mut ledger: Vec<Acknowledged> = Vec::new();
     let mut retried = 0;
     for kill in 1..=kills {
-        let round = write_and_kill(data, &mut dice, &next_index).await.with_context(|| format!("kill {kill}"))?;
+        let round = write_and_kill(data, &mut dice, &next_index)
+            .await
+            .with_context(|| format!("kill {kill}"))?;
         let mut fresh = round.acknowledged;
         let dev = Dev::start(data).with_context(|| format!("start after kill {kill}"))?;
         let client = Client::of(&dev)?;
         for index in round.unknown {
-            fresh.push(store(&client, index).await.with_context(|| format!("kill {kill}: retry store {index}"))?);
+            fresh.push(
+                store(&client, index)
+                    .await
+                    .with_context(|| format!("kill {kill}: retry store {index}"))?,
+            );
             retried += 1;
         }
-        check(&client, &fresh).await.with_context(|| format!("after kill {kill}"))?;
+        check(&client, &fresh)
+            .await
+            .with_context(|| format!("after kill {kill}"))?;
         // Some older ones each time: a later recovery must not lose what an earlier one kept.
         let old: Vec<Acknowledged> = (0..ledger.len().min(20))
             .map(|_| ledger[usize::try_from(dice.below(ledger.len() as u64)).unwrap_or(0)].clone())
             .collect();
-        check(&client, &old).await.with_context(|| format!("after kill {kill}, older memories"))?;
+        check(&client, &old)
+            .await
+            .with_context(|| format!("after kill {kill}, older memories"))?;
         ledger.append(&mut fresh);
-        eprintln!("kill {kill} of {kills}: {} memories, {retried} sent again, ready after {:?}", ledger.len(), dev.ready_after);
+        eprintln!(
+            "kill {kill} of {kills}: {} memories, {retried} sent again, ready after {:?}",
+            ledger.len(),
+            dev.ready_after
+        );
         // The next round starts from a killed server, too, and sometimes from one that was ended properly.
-        if dice.below(3) == 0 { dev.stop()? } else { dev.kill_nine()? }
+        if dice.below(3) == 0 {
+            dev.stop()?
+        } else {
+            dev.kill_nine()?
+        }
     }
     let dev = Dev::start(data).context("the last start")?;
     let client = Client::of(&dev)?;
@@ -114,7 +140,10 @@ async fn write_and_kill(data: &Path, dice: &mut Dice, next_index: &Arc<AtomicU64
         let client = Client::of(&dev)?;
         let (acked, killed, next_index) = (acked.clone(), killed.clone(), next_index.clone());
         writers.spawn(async move {
-            let mut round = Round { acknowledged: Vec::new(), unknown: Vec::new() };
+            let mut round = Round {
+                acknowledged: Vec::new(),
+                unknown: Vec::new(),
+            };
             loop {
                 let index = next_index.fetch_add(1, Ordering::Relaxed);
                 match store(&client, index).await {
@@ -135,7 +164,10 @@ async fn write_and_kill(data: &Path, dice: &mut Dice, next_index: &Arc<AtomicU64
     if dice.below(5) > 0 {
         let deadline = Instant::now() + FIRST_ACK_MAX;
         while acked.load(Ordering::Relaxed) == 0 {
-            ensure!(Instant::now() < deadline, "no store was acknowledged within {FIRST_ACK_MAX:?}");
+            ensure!(
+                Instant::now() < deadline,
+                "no store was acknowledged within {FIRST_ACK_MAX:?}"
+            );
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         tokio::time::sleep(Duration::from_millis(dice.below(500))).await;
@@ -144,7 +176,10 @@ async fn write_and_kill(data: &Path, dice: &mut Dice, next_index: &Arc<AtomicU64
     }
     killed.store(true, Ordering::Release); // before the kill: an error after it is the kill's doing
     dev.kill_nine()?;
-    let mut all = Round { acknowledged: Vec::new(), unknown: Vec::new() };
+    let mut all = Round {
+        acknowledged: Vec::new(),
+        unknown: Vec::new(),
+    };
     while let Some(ended) = writers.join_next().await {
         let round = ended.context("a writer panicked")??;
         all.acknowledged.extend(round.acknowledged);
@@ -161,7 +196,9 @@ async fn check(client: &Client, entries: &[Acknowledged]) -> Result<()> {
         let (client, entries) = (client.clone(), entries.clone());
         readers.spawn(async move {
             for entry in entries.iter().skip(reader).step_by(READERS) {
-                check_one(&client, entry).await.with_context(|| format!("store {} ({})", entry.index, entry.id))?;
+                check_one(&client, entry)
+                    .await
+                    .with_context(|| format!("store {} ({})", entry.index, entry.id))?;
             }
             Ok::<_, anyhow::Error>(())
         });
@@ -174,25 +211,50 @@ async fn check(client: &Client, entries: &[Acknowledged]) -> Result<()> {
 
 async fn check_one(client: &Client, entry: &Acknowledged) -> Result<()> {
     let (_, content) = texts::fact(entry.index);
-    let history = client.call("get_node_history", json!({ "node_id": entry.id, "max_depth": 0 })).await?;
+    let history = client
+        .call("get_node_history", json!({ "node_id": entry.id, "max_depth": 0 }))
+        .await?;
     if history.is_error {
         bail!("LOST: it was acknowledged and is gone: {}", history.text);
     }
-    ensure!(history.structured["node"]["content"] == content.as_str(), "changed: {}", history.structured["node"]);
+    ensure!(
+        history.structured["node"]["content"] == content.as_str(),
+        "changed: {}",
+        history.structured["node"]
+    );
 
     let name = texts::name(entry.index);
-    let found = client.call("query_graph", json!({ "query": name, "project": PROJECT, "max_nodes": 10 })).await?.ok()?;
-    let same: Vec<&Value> = found.list("nodes").iter().filter(|node| node["content"] == content.as_str()).collect();
+    let found = client
+        .call(
+            "query_graph",
+            json!({ "query": name, "project": PROJECT, "max_nodes": 10 }),
+        )
+        .await?
+        .ok()?;
+    let same: Vec<&Value> = found
+        .list("nodes")
+        .iter()
+        .filter(|node| node["content"] == content.as_str())
+        .collect();
     ensure!(!same.is_empty(), "stored, but a query for {name} does not find it");
     ensure!(same.len() == 1, "TWICE: {same:?}");
-    ensure!(same[0]["id"] == entry.id.as_str(), "found under another id: {}", same[0]);
+    ensure!(
+        same[0]["id"] == entry.id.as_str(),
+        "found under another id: {}",
+        same[0]
+    );
     Ok(())
 }
 
 /// All writes are in the ledger by now, the retried ones included, so the tenant holds exactly as many memories.
 async fn check_count(client: &Client, expected: usize) -> Result<()> {
     let stats = client.call("get_stats", json!({ "project": PROJECT })).await?.ok()?;
-    let total = stats.structured["total_nodes"].as_u64().with_context(|| format!("read {}", stats.structured))?;
-    ensure!(total == expected as u64, "{total} memories for {expected} acknowledged stores");
+    let total = stats.structured["total_nodes"]
+        .as_u64()
+        .with_context(|| format!("read {}", stats.structured))?;
+    ensure!(
+        total == expected as u64,
+        "{total} memories for {expected} acknowledged stores"
+    );
     Ok(())
 }

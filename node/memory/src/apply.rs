@@ -30,7 +30,7 @@ pub fn apply(tables: &mut dyn Tables, entry: &Entry) -> Applied {
     {
         return Applied { outcome, effects: Effects::default() };
     }
-    let mut effects = Effects::default();
+    let mut effects = Effects { tenant: entry.command.tenant().cloned(), ..Effects::default() };
     let outcome = match execute(tables, stamp, entry, &mut effects) {
         Ok(outcome) => outcome,
         Err(rejection) => Outcome::Rejected(rejection),

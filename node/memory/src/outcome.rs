@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::command::DedupReason;
-use crate::id::{LinkId, MemoryId, TurnId};
+use crate::id::{LinkId, MemoryId, TenantId, TurnId};
 use crate::tables::Item;
 
 /// What a command did.
@@ -165,6 +165,8 @@ impl std::error::Error for Rejection {}
 /// What an applied entry changed, for derived state (recall indexes) and for work that only the leader does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
+    /// The tenant that was written to; None for commands of a shard as a whole.
+    pub tenant: Option<TenantId>,
     /// Items whose rows changed or went away.
     pub changed: Vec<Item>,
     /// Items that wait for a vector.

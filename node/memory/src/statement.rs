@@ -64,6 +64,9 @@ pub struct Statement {
     pub canonical: Option<Fingerprint>,
     /// Same label (rule same_label needs similarity too).
     pub label: Fingerprint,
+    /// The canonical form with its label, a name of three words or more, replaced by the initials; equal to the
+    /// canonical form of the other memory when that one uses the acronym.
+    pub acronym: Option<Fingerprint>,
     /// Canonical forms of the same statement with qualifiers left out: a memory whose `canonical` is among them is the
     /// more general one (link derived_from, specific to general).
     pub general: Vec<Fingerprint>,

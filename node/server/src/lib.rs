@@ -1,1 +1,19 @@
-//! waggle-node
+//! The node: wires storage, consensus, recall and the encoder together and serves them over gRPC. It plans writes
+//! (extraction, embedding, similarity) before they are proposed and answers reads from applied state and its derived
+//! indexes. It never parses MCP, never checks API keys, and never trusts a tenant that did not come with the call
+//! context of an authenticated gateway.
+
+mod background;
+mod call;
+mod embed;
+mod engine;
+mod error;
+mod indexing;
+mod node;
+mod plan;
+mod rpc;
+mod status;
+
+pub use engine::EngineOptions;
+pub use node::{Node, NodeOptions, NodeServices, StartError};
+pub use status::{Check, NodeStatus, ShardSummary};

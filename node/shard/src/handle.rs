@@ -232,7 +232,7 @@ impl ShardHandle {
     /// Installs a snapshot that has arrived completely; its hashes are checked again.
     pub async fn answer_snapshot(&self, frame: Frame, files: SnapshotFiles) -> Result<Bytes, Malformed> {
         let SnapshotHead { vote, meta } = SnapshotHead::from_bytes(&frame.body)?;
-        let snapshot = openraft::alias::SnapshotOf::<Types, SnapshotFiles> { meta, snapshot: files };
+        let snapshot = openraft::type_config::alias::SnapshotOf::<Types, SnapshotFiles> { meta, snapshot: files };
         let answer: Result<SnapshotResponse<Types>, RaftError<Types>> =
             self.inner.raft.install_full_snapshot(vote, snapshot).await.map_err(Into::into);
         Ok(reply(answer))

@@ -28,7 +28,7 @@ use crate::worker::Worker;
 const RUN_ENTRIES_MAX: usize = 1024;
 const RUN_BYTES_MAX: usize = 4 << 20;
 
-type Snapshot = openraft::alias::SnapshotOf<Types, SnapshotFiles>;
+type Snapshot = openraft::type_config::alias::SnapshotOf<Types, SnapshotFiles>;
 type Build = Result<(SnapshotMeta, SnapshotFiles), Fault>;
 
 /// What the state machines of a node share.

@@ -27,7 +27,7 @@ use crate::types::{LogId, Member, ReplicaId, SnapshotMeta, Types, Vote};
 const APPENDS_IN_FLIGHT_MAX: usize = 8;
 
 type RpcError = RPCError<Types>;
-type Snapshot = openraft::alias::SnapshotOf<Types, SnapshotFiles>;
+type Snapshot = openraft::type_config::alias::SnapshotOf<Types, SnapshotFiles>;
 
 /// Makes connections of one replica to the others of its shard.
 pub(crate) struct Network {

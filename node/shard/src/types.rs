@@ -28,19 +28,19 @@ openraft::declare_raft_types!(
 /// Term and replica of a leader.
 pub type LeaderId = leader_id_adv::LeaderId<u64, ReplicaId>;
 /// Position in a shard's log, with the leader that put the entry there.
-pub type LogId = openraft::alias::LogIdOf<Types>;
+pub type LogId = openraft::type_config::alias::LogIdOf<Types>;
 /// Whom a replica voted for, and whether a quorum did.
-pub type Vote = openraft::alias::VoteOf<Types>;
+pub type Vote = openraft::type_config::alias::VoteOf<Types>;
 /// One entry of a shard's log.
-pub type LogEntry = openraft::alias::EntryOf<Types>;
+pub type LogEntry = openraft::type_config::alias::EntryOf<Types>;
 /// What an entry carries.
-pub type Payload = openraft::alias::PayloadOf<Types>;
+pub type Payload = openraft::type_config::alias::PayloadOf<Types>;
 /// Voters and learners.
 pub type Membership = openraft::Membership<ReplicaId, Member>;
 /// Voters and learners, and the entry that made them so.
-pub type StoredMembership = openraft::alias::StoredMembershipOf<Types>;
+pub type StoredMembership = openraft::type_config::alias::StoredMembershipOf<Types>;
 /// What a snapshot holds.
-pub type SnapshotMeta = openraft::alias::SnapshotMetaOf<Types>;
+pub type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<Types>;
 /// The completion of an append.
 pub type Flushed = openraft::storage::IOFlushed<Types>;
 

@@ -9,8 +9,13 @@ mod key_kind;
 mod keys;
 mod open;
 mod options;
+mod tables;
+mod usage;
+mod whole_shard;
 
 pub use fault::Fault;
 pub use identity::{FORMAT, OpenError};
 pub use open::Database;
 pub use options::{Identity, Start, StoreOptions};
+pub use tables::{ShardTransaction, ShardView};
+pub use usage::Usage;

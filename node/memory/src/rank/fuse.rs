@@ -37,6 +37,8 @@ pub struct Candidate {
     pub named: bool,
     /// Negated, and the query is about what is forbidden or rejected.
     pub same_polarity: bool,
+    /// Says when, and the query asks when; or a number, and it asks how many.
+    pub answers: bool,
     /// From the session of the query.
     pub same_session: bool,
     /// From the agent of the query.
@@ -159,6 +161,7 @@ fn boost(candidate: &Candidate, now: Millis, tuning: &Tuning) -> f32 {
     let given = [
         (candidate.named, tuning.speaker_boost),
         (candidate.same_polarity, tuning.polarity_boost),
+        (candidate.answers, tuning.answer_boost),
         (candidate.same_session, tuning.session_boost),
         (candidate.same_agent, tuning.agent_boost),
         (matches!(candidate.item, Item::Memory(_)), tuning.memory_boost),

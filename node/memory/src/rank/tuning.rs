@@ -14,8 +14,6 @@ pub struct Tuning {
     /// What a match of the written form adds to that of the stem, as a share of its BM25. 0 to 1. 0.25: an exact name or
     /// spelling decides between near-equals and does no more.
     pub written_form_weight: f32,
-    /// What a text with a time in it gains when the query asks when, as a share of that mark's BM25. 0 to 2.
-    pub answer_type_weight: f32,
 
     /// Weight of words in the sum. Share, 0 to 1. 0.6 against 0.4: best of the grid from 0.3 to 0.8.
     pub lexical_weight: f32,
@@ -30,6 +28,11 @@ pub struct Tuning {
     /// Factor for what the one speaker named in the query said. 1 to 1.5. A multiplier, never a filter: the other
     /// speaker often holds the answer.
     pub speaker_boost: f32,
+    /// Factor for what says when, if the query asks when, and for a number, if it asks how many. 1 to 1.5.
+    pub answer_boost: f32,
+    pub dense_low_between: f32,
+    pub dense_edge: f32,
+    pub context_floor: f32,
     /// Factor for a negated memory when the query is about what is forbidden or rejected. 1 to 1.5. 1.15: more than any
     /// preference, less than a second matching word.
     pub polarity_boost: f32,
@@ -63,7 +66,10 @@ impl Default for Tuning {
             k1: 0.9,
             b: 0.4,
             written_form_weight: 0.25,
-            answer_type_weight: 0.5,
+            answer_boost: 1.1,
+            dense_low_between: 0.0,
+            dense_edge: 0.0,
+            context_floor: 0.0,
             lexical_weight: 0.6,
             dense_weight: 0.4,
             lexical_spread: [0.2, 0.4, 0.4, 0.2],

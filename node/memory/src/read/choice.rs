@@ -3,7 +3,7 @@
 use super::clause::{Clause, phrases};
 use super::technologies::{Technology, alternative, category_of_word, technology};
 use super::term::{Term, TermKind};
-use super::words::{DETERMINERS, Form, PREPOSITIONS, is_in};
+use super::words::{DETERMINERS, PREPOSITIONS, is_in};
 
 /// An option as named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Choice {
 }
 
 /// Verb and particle of taking an option.
-const TAKE: &str = "use choose pick select adopt prefer employ";
+const TAKE: &str = "recommend suggest use choose pick select adopt prefer employ";
 const TAKE_WITH: &[(&str, &str)] = &[
     ("go", "with for"), ("stick", "with to"), ("stay", "with on"), ("settle", "on for"), ("decide", "on for"), ("opt", "for"),
     ("standardize", "on"), ("deploy", "on to with"), ("host", "on with"), ("run", "on"), ("rely", "on"), ("switch", "to from over"),
@@ -129,7 +129,7 @@ const DROP: &str = "drop abandon ditch retire deprecate cancel discard decommiss
 /// Reads the choice in `terms`, one sentence with that clause.
 pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
     let subject = terms.get(clause.subject.0..clause.subject.1)?;
-    let ours = clause.imperative || subject.iter().any(|t| t.is_one_of("i we us team company user"));
+    let ours = clause.imperative || subject.iter().any(|t| t.is_one_of("i we us you team company user"));
     let rest_at = clause.group.1;
     let next = terms.get(rest_at);
     let mut choice = Choice { change: is_in(CHANGE, clause.verb), ..Choice::default() };
@@ -198,6 +198,12 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
         return None;
     }
     let mut choice = objects(terms, at + 1, choice)?;
+    // People move house; a project moves to another tool.
+    let known = choice.chosen.iter().any(|c| c.named.mentions.is_some()) || choice.previous.iter().any(|p| p.mentions.is_some());
+    let project = clause.imperative || subject.iter().any(|t| t.is_one_of("we team company"));
+    if clause.verb == "move" && !known && !project {
+        return None;
+    }
     if let Some(moved) = moved {
         for chosen in &mut choice.chosen {
             chosen.purposes.push(("for".to_owned(), moved.key.clone()));
@@ -300,7 +306,7 @@ fn rejections(terms: &[Term], at: usize, choice: &mut Choice) -> usize {
 fn purposes(terms: &[Term], from: usize, to: usize) -> (Vec<(String, String)>, usize) {
     let slice = terms.get(..to).unwrap_or_default();
     let (mut found, mut at) = (Vec::new(), from);
-    while slice.get(at).is_some_and(|t| t.is_one_of("now too also again later instead already today everywhere")) && found.len() < 4 {
+    while slice.get(at).is_some_and(|t| t.is_one_of("now too also again later already today everywhere")) && found.len() < 4 {
         at += 1;
     }
     for (start, end) in phrases(slice, at) {
@@ -386,9 +392,4 @@ pub(crate) fn noun(terms: &[Term], at: usize) -> (Option<Named>, usize) {
         class,
     };
     (Some(named), end)
-}
-
-/// A past form of a taking verb says that the choice was made, not that it is over.
-pub(crate) fn is_settled(clause: &Clause) -> bool {
-    clause.form == Form::Past || clause.perfect
 }

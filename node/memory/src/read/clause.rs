@@ -64,7 +64,7 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
         .take_while(|i| terms.get(*i).is_some_and(|t| !t.is_mark()))
         .find(|i| starts_group(terms, base, base + adverbs, *i, lets))?;
     let imperative = start == base + adverbs;
-    let mut subject = (base, start);
+    let mut subject = (base + adverbs, start);
     if imperative {
         // "Also use Redis", "Never deploy": the adverbs belong to the verb.
         subject = (base, base);
@@ -264,7 +264,7 @@ fn read_govern(terms: &[Term], clause: &mut Clause) {
         {
             clause.used_to |= clause.verb == "use";
             clause.outer = Some(clause.verb);
-            (clause.verb, clause.verb_at) = (verb, at + 1);
+            (clause.verb, clause.verb_at, clause.form) = (verb, at + 1, Form::Base);
             clause.negations += negations;
             clause.group.1 = at + 2;
         } else if is_in(WITH_ING, clause.verb)
@@ -272,7 +272,7 @@ fn read_govern(terms: &[Term], clause: &mut Clause) {
             && let Some((verb, Form::Ing)) = next.and_then(|t| t.verb)
         {
             clause.outer = Some(clause.verb);
-            (clause.verb, clause.verb_at) = (verb, at);
+            (clause.verb, clause.verb_at, clause.form) = (verb, at, Form::Ing);
             clause.group.1 = at + 1;
         } else {
             break;

@@ -42,8 +42,8 @@ impl When {
 
 /// The day that holds `at`, in UTC.
 pub(crate) fn day_of(at: Millis) -> Option<Date> {
-    let zoned = jiff::Timestamp::from_millisecond(at.0).ok()?.to_zoned(jiff::tz::TimeZone::UTC);
-    Some(zoned.date())
+    let moment = jiff::Timestamp::from_millisecond(at.0).ok()?;
+    Some(jiff::tz::Offset::UTC.to_datetime(moment).date())
 }
 
 /// The first moment of `day`, in UTC.
@@ -174,7 +174,7 @@ fn number_first(tokens: &[Token], at: usize, token: &Token, today: Date, directi
     }
     if let Some(year) = year_number(tokens, at)
         && is_in("in since by until till from of before after during through year early late mid", before(tokens, at))
-        && super::numbers::quantity(tokens, at).is_none_or(|q| !q.has_unit)
+        && quantity(tokens, at).is_none_or(|q| !q.has_unit)
     {
         let (first, last) = year_days(year)?;
         return Some(When::days("", 1, first, last));
@@ -333,7 +333,11 @@ fn clock(tokens: &[Token], at: usize, token: &Token) -> Option<When> {
         },
         _ => return None,
     };
-    let (hour, minute) = digits.split_once(':').unwrap_or((digits, if half.is_empty() { return None } else { "00" }));
+    let (hour, minute) = match digits.split_once(':') {
+        Some(parts) => parts,
+        None if half.is_empty() => return None,
+        None => (digits, "00"),
+    };
     let (hour, minutes) = (hour.parse::<u8>().ok()?, minute.parse::<u8>().ok()?);
     if minute.len() != 2 || minutes > 59 || hour > 24 || (!half.is_empty() && !(1..=12).contains(&hour)) {
         return None;

@@ -167,7 +167,7 @@ fn mark(token: &Token) -> Term {
 
 fn technology_at(tokens: &[Token], at: usize, first: bool) -> Option<(&'static str, usize)> {
     for count in (1..=3_usize).rev() {
-        let part = tokens.get(at..at + count)?;
+        let Some(part) = tokens.get(at..at + count) else { continue };
         if count > 1 && part.iter().any(|t| t.kind == TokenKind::Punct || t.lower.len() > 20) {
             continue;
         }
@@ -213,7 +213,7 @@ fn word(tokens: &[Token], at: usize, token: &Token, first: bool) -> Term {
     let mixed = uppers > 1 || (!capital && uppers == 1);
     let foreign = !text.is_ascii();
     let code = text.contains(['_', '.', '(', '<', '#', '@', '\\', '$']);
-    let known = words::is_in(words::PRONOUNS, &lower) || is_in(words::ADVERBS, &lower) || is_in(words::MODALS, &lower);
+    let known = is_in(words::PRONOUNS, &lower) || is_in(words::ADVERBS, &lower) || is_in(words::MODALS, &lower);
     let upper_shout = uppers == text.chars().count() && uppers > 1 && (verb(&lower).is_some() || known || !words::is_content(&lower));
     if lower != "i" && !upper_shout && (mixed || foreign || code || (capital && !first && !known && words::is_content(&lower) && !starts_after_colon(tokens, at))) {
         // "JWTs" are several of "JWT".

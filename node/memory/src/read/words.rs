@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub(crate) use super::technologies::{Technology, alternative, category_of_word, technology};
+pub(crate) use super::technologies::technology;
 
 /// Whether `word` is one of the blank-separated words of `list`.
 pub(crate) fn is_in(list: &str, word: &str) -> bool {
@@ -119,7 +119,7 @@ const REGULAR: &str = "accept access act adopt add advertise affect agree aim al
      exist expect expire explain expose export extend fail favor fetch fill filter finish fix flush focus follow \
      force format gather generate grow guarantee handle happen head help host identify ignore implement import \
      improve include increase index inform inherit initialize install integrate introduce invalidate invite involve \
-     issue join kill lack last launch learn license like limit link list listen live load lock log look love lower \
+     issue join kill lack last launch learn license like limit link list listen live load locate lock abandon ditch scrap sunset intend employ vacation cook bake log look love lower \
      maintain manage measure mention merge migrate miss mirror monitor mount move mute need notify occupy offer open \
      operate opt order organize oversee own pack page parse pass patch pause pay perform pick plan play poll pool \
      postpone power prefer prepare prevent process produce prohibit promise protect provide provision publish pull \

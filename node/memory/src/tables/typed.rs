@@ -218,6 +218,11 @@ impl<'a> TenantRows<'a> {
         row!(self.tables, self.key(TenantKey::Vector(item)), Vector)
     }
 
+    /// Whether an item waits for a vector.
+    pub fn awaits_vector(&self, item: Item) -> bool {
+        self.tables.get(&self.key(TenantKey::AwaitsVector(item))).is_some()
+    }
+
     /// Items that wait for a vector, in key order, after `after`.
     pub fn awaiting_vectors(&self, after: Option<Item>, limit: usize) -> Vec<Item> {
         let first = Item::Memory(MemoryId::from_bytes(ID_MIN));

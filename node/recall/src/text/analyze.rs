@@ -24,21 +24,14 @@ pub enum Form {
     Single,
     /// A day of the year, such as "@05-08".
     Day,
-    /// What sort of thing is said or asked for. Begins with '#'.
-    Mark,
 }
 
 impl Form {
-    /// Whether it stands for something that was written, and not for a second spelling or a sort.
+    /// Whether it stands for something that was written, and is not a second spelling of it.
     pub const fn is_word(self) -> bool {
-        !matches!(self, Self::Written | Self::Mark)
+        !matches!(self, Self::Written)
     }
 }
-
-/// The mark of a text that says when, and of a query that asks when.
-pub const MARK_TIME: &str = "#when";
-/// The mark of a text with a number in it, and of a query that asks how many.
-pub const MARK_NUMBER: &str = "#number";
 
 /// How much is read.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +76,14 @@ pub struct Analysis {
     pub length: u32,
     /// A negation stands in it.
     pub negated: bool,
+    /// A date, a clock time, or a word like "yesterday" or "ago" stands in it.
+    pub says_when: bool,
+    /// A number stands in it.
+    pub says_number: bool,
+    /// It asks for a time.
+    pub asks_when: bool,
+    /// It asks for a number.
+    pub asks_number: bool,
 }
 
 /// Reads a text and hands each term to `sink`, in order, with repetitions.
@@ -103,10 +104,6 @@ pub fn analyze(text: &str, context: &Context, limits: &Limits, sink: &mut dyn Fn
             emitted: 0,
             analysis: Analysis::default(),
             before: [Seen::Other; 2],
-            says_when: false,
-            says_number: false,
-            asks_when: false,
-            asks_number: false,
         };
         reader.read(&normal);
         let analysis = reader.analysis;
@@ -167,10 +164,6 @@ struct Reader<'a> {
     analysis: Analysis,
     /// The two words before, the nearer one first.
     before: [Seen; 2],
-    says_when: bool,
-    says_number: bool,
-    asks_when: bool,
-    asks_number: bool,
 }
 
 impl Reader<'_> {
@@ -207,13 +200,6 @@ impl Reader<'_> {
         }
         if let Some((start, _)) = run {
             self.run(&text[start..]);
-        }
-        let asks = self.context.asks;
-        if if asks { self.asks_when } else { self.says_when } {
-            self.emit(MARK_TIME, Form::Mark);
-        }
-        if if asks { self.asks_number } else { self.says_number } {
-            self.emit(MARK_NUMBER, Form::Mark);
         }
     }
 
@@ -371,8 +357,8 @@ impl Reader<'_> {
         if !plain {
             return false;
         }
-        self.says_when |= numbers.contains(':');
-        self.says_number = true;
+        self.analysis.says_when |= numbers.contains(':');
+        self.analysis.says_number = true;
         for (at, _) in numbers.match_indices('.').skip(1) {
             self.emit(&numbers[..at], Form::Whole);
         }
@@ -397,7 +383,7 @@ impl Reader<'_> {
         if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return false;
         }
-        self.says_when = true;
+        self.analysis.says_when = true;
         self.emit(date, Form::Whole);
         self.date(Day::of_date(year, month as u32, day as u32), Grain::Day);
         self.remember(Seen::Other);
@@ -432,7 +418,7 @@ impl Reader<'_> {
         }
         if let Some(value) = words::number(folded) {
             // "one" is rarely a number.
-            self.says_number |= value != 1;
+            self.analysis.says_number |= value != 1;
             return self.emit(&value.to_string(), Form::Word);
         }
         if camel_parts(raw).nth(1).is_some() {
@@ -486,11 +472,11 @@ impl Reader<'_> {
     }
 
     fn digits(&mut self, digits: &str) {
-        self.says_number = true;
+        self.analysis.says_number = true;
         let value = digits.parse::<i64>().unwrap_or(i64::MAX);
         self.emit(digits, Form::Word);
         if digits.len() == 4 && (1900..2100).contains(&value) {
-            self.says_when = true;
+            self.analysis.says_when = true;
             self.remember(Seen::Other);
             return;
         }
@@ -506,10 +492,10 @@ impl Reader<'_> {
         let (digits, suffix) = folded.split_at(number);
         match suffix {
             "st" | "nd" | "rd" | "th" if !digits.is_empty() => return self.digits(digits),
-            "am" | "pm" | "h" if !digits.is_empty() => self.says_when = true,
+            "am" | "pm" | "h" if !digits.is_empty() => self.analysis.says_when = true,
             _ => {}
         }
-        self.says_number |= !digits.is_empty();
+        self.analysis.says_number |= !digits.is_empty();
         self.emit(folded, Form::Whole);
         let version = folded.strip_prefix('v').unwrap_or("");
         if !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit()) {
@@ -519,7 +505,7 @@ impl Reader<'_> {
     }
 
     fn day_of_year(&mut self, month: u32, day: u32) {
-        self.says_when = true;
+        self.analysis.says_when = true;
         let mut term = std::mem::take(&mut self.buffers.term);
         calendar::day_term(month, day, &mut term);
         self.emit(&term, Form::Day);
@@ -565,10 +551,10 @@ impl Reader<'_> {
                 (None, None) => Seen::Other,
             },
         };
-        self.asks_when |= word == "when"
+        self.analysis.asks_when |= word == "when"
             || (near == Seen::What && (matches!(seen, Seen::Days(_) | Seen::Months(_)) || matches!(word, "date" | "time")))
             || (near == Seen::How && matches!(word, "long" | "soon" | "recently"));
-        self.asks_number |= near == Seen::How && matches!(word, "many" | "much" | "old" | "often" | "tall" | "far");
+        self.analysis.asks_number |= near == Seen::How && matches!(word, "many" | "much" | "old" | "often" | "tall" | "far");
         let relative = match (word, seen, near) {
             ("yesterday", ..) => Some((-1, 0, Grain::Day)),
             ("today" | "tonight", ..) => Some((0, 0, Grain::Day)),
@@ -591,7 +577,7 @@ impl Reader<'_> {
             _ => None,
         };
         let weekday = calendar::weekday_of(word);
-        self.says_when |= relative.is_some()
+        self.analysis.says_when |= relative.is_some()
             || weekday.is_some()
             || matches!(word, "ago" | "since" | "recently" | "night" | "morning" | "evening" | "afternoon" | "weekend")
             || matches!((seen, near), (Seen::Days(_) | Seen::Months(_), Seen::Number(_)))
@@ -677,4 +663,15 @@ fn camel_parts(word: &str) -> impl Iterator<Item = &str> {
         }
         Some(std::mem::take(&mut rest))
     })
+}
+
+/// The terms of the day on which something was said: day, month, year, weekday.
+pub fn date_terms(day: Day, sink: &mut dyn FnMut(&str, Form)) {
+    let (year, month, of_month) = day.date();
+    let mut term = String::new();
+    calendar::day_term(month, of_month, &mut term);
+    sink(&term, Form::Day);
+    // Through the reader, so that they are the terms that a query gives.
+    let words = format!("{} {year} {}", calendar::month_name(month), calendar::weekday_name(day.weekday()));
+    analyze(&words, &Context::said_on(None), &Limits::DOCUMENT, sink);
 }

@@ -14,7 +14,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use analyze::{Context, Form, Limits, analyze};
+pub use analyze::{Analysis, Context, Form, Limits, analyze, date_terms};
 pub use speaker::speaker_of;
 
 use std::collections::BTreeMap;
@@ -33,10 +33,10 @@ pub struct QueryTerm {
 pub struct QueryTerms {
     /// Each term once, in the order of the query, at most [`Limits::QUERY`]`.terms`.
     pub terms: Vec<QueryTerm>,
-    /// Terms that stand for words of the query: neither a second spelling nor a mark.
+    /// Terms that stand for words of the query: all but second spellings.
     pub words: usize,
-    /// The query is about what is not, must not be or was rejected.
-    pub negated: bool,
+    /// What sort of query it is.
+    pub analysis: Analysis,
 }
 
 /// Reads a query.
@@ -46,7 +46,7 @@ pub fn query_terms(query: &str) -> QueryTerms {
     // A single character is looked for only where no pair holds it: pairs say more.
     let mut singles: Vec<QueryTerm> = Vec::new();
     let mut has_pair = false;
-    found.negated = analyze(query, &Context::query(), &Limits::QUERY, &mut |text, form| {
+    found.analysis = analyze(query, &Context::query(), &Limits::QUERY, &mut |text, form| {
         if seen.contains_key(text) {
             return;
         }
@@ -59,8 +59,7 @@ pub fn query_terms(query: &str) -> QueryTerms {
                 found.terms.push(term);
             }
         }
-    })
-    .negated;
+    });
     if !has_pair {
         found.terms.append(&mut singles);
     }

@@ -52,23 +52,26 @@ impl Kernels for Portable {
 
 #[inline(always)]
 fn tile<const R: usize>(panel: &[u8], rows: &[i16], inputs: usize) -> [[i32; BLOCK_OUTPUTS]; R] {
-    let mut sums = [[0i32; BLOCK_OUTPUTS]; R];
+    // Two halves of every sum side by side, as multiply-and-add-pairs instructions leave them.
+    let mut halves = [[0i32; 2 * BLOCK_OUTPUTS]; R];
     let (quads, _) = panel.as_chunks::<BLOCK_INPUTS>();
     let (blocks, _) = quads.as_chunks::<BLOCK_OUTPUTS>();
     let mut lines = rows.chunks_exact(inputs);
     let rows: [&[[i16; BLOCK_INPUTS]]; R] =
         std::array::from_fn(|_| lines.next().unwrap_or_default().as_chunks().0);
     for (k, block) in blocks.iter().enumerate() {
-        for (sums, row) in sums.iter_mut().zip(rows) {
+        let mut wide = [0i16; BLOCK_OUTPUTS * BLOCK_INPUTS];
+        for (wide, byte) in wide.iter_mut().zip(block.as_flattened()) {
+            *wide = i16::from(byte.cast_signed());
+        }
+        for (halves, row) in halves.iter_mut().zip(rows) {
             let quad = row[k];
-            for (sum, weights) in sums.iter_mut().zip(block) {
-                let mut dot = 0;
-                for (w, a) in weights.iter().zip(quad) {
-                    dot += i32::from(w.cast_signed()) * i32::from(a);
-                }
-                *sum += dot;
+            for pair in 0..2 * BLOCK_OUTPUTS {
+                let at = 2 * (pair % 2);
+                halves[pair] += i32::from(wide[2 * pair]) * i32::from(quad[at])
+                    + i32::from(wide[2 * pair + 1]) * i32::from(quad[at + 1]);
             }
         }
     }
-    sums
+    halves.map(|halves| std::array::from_fn(|i| halves[2 * i] + halves[2 * i + 1]))
 }

@@ -1,0 +1,413 @@
+//! Certificates between the processes of one cluster: a small authority of its own, certificates whose name says id
+//! and role, and the checks that make plaintext and mistaken identity impossible (I-42).
+//!
+//! A certificate carries its subject twice: as the DNS name `node-1.waggle.internal`, which TLS checks, and as the URI
+//! `waggle://node/1`, from which we read the role. A peer's role is checked after the handshake, by [`peer`].
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use waggle_memory::time::Millis;
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
+
+use crate::checked::TlsFiles;
+use crate::identity::{self, Access, IdentityError, SecretError};
+
+const CA_LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const LEAF_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Machines' clocks differ a little: a new certificate must be good on all of them at once.
+const BACKDATED: Duration = Duration::from_secs(3600);
+
+/// What a process may do towards others. A node's certificate grants the most: guard its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Node,
+    Gateway,
+}
+
+impl Role {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Gateway => "gateway",
+        }
+    }
+}
+
+/// Whose certificate it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject {
+    pub role: Role,
+    pub id: u64,
+}
+
+impl Subject {
+    /// The name that TLS checks.
+    pub fn dns_name(self) -> String {
+        format!("{}-{}.waggle.internal", self.role.word(), self.id)
+    }
+
+    fn uri(self) -> String {
+        format!("waggle://{}/{}", self.role.word(), self.id)
+    }
+
+    fn from_uri(uri: &str) -> Option<Self> {
+        let (role, id) = uri.strip_prefix("waggle://")?.split_once('/')?;
+        let role = [Role::Node, Role::Gateway].into_iter().find(|known| known.word() == role)?;
+        Some(Self { role, id: id.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.role.word(), self.id)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    #[error("read {}: {source}; make one with `waggle cert`, or name another file", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{}: {why}", .path.display())]
+    Malformed { path: PathBuf, why: String },
+    #[error("{}: this certificate is for {found}, but a {} needs one of its own role", .path.display(), .needed.word())]
+    WrongRole { path: PathBuf, found: Subject, needed: Role },
+    #[error("{}: this certificate is for {found}, but this process is {needed}", .path.display())]
+    WrongId { path: PathBuf, found: Subject, needed: Subject },
+    #[error("{}: not valid before {from}, and it is {now}; check the clock of this machine", .path.display())]
+    NotYet { path: PathBuf, from: Millis, now: Millis },
+    #[error("{}: expired at {end}; make a new one with `waggle cert create-{}`", .path.display(), .subject.role.word())]
+    Expired { path: PathBuf, subject: Subject, end: Millis },
+    #[error("{} is not signed by the authority in {}", .certificate.display(), .ca.display())]
+    OtherAuthority { certificate: PathBuf, ca: PathBuf },
+    #[error("{} is not the key of the certificate in {}", .key.display(), .certificate.display())]
+    OtherKey { key: PathBuf, certificate: PathBuf },
+    #[error("{} exists already; remove it first if it shall be replaced", .0.display())]
+    Exists(PathBuf),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Write(#[from] IdentityError),
+    #[error("make a certificate: {0}")]
+    Make(#[from] rcgen::Error),
+}
+
+/// Certificate, key and authority of one process, as PEM, proven to belong together. tonic takes it as it is.
+#[derive(Clone)]
+pub struct Material {
+    pub subject: Subject,
+    pub ca_pem: String,
+    pub certificate_pem: String,
+    pub key_pem: String,
+    pub expires_at: Millis,
+}
+
+impl fmt::Debug for Material {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Material({}, until {})", self.subject, self.expires_at)
+    }
+}
+
+/// What one certificate file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    pub path: PathBuf,
+    /// None: an authority.
+    pub subject: Option<Subject>,
+    pub expires_at: Millis,
+}
+
+/// Names of the files of one directory of certificates.
+pub fn files(dir: &Path, subject: Subject) -> TlsFiles {
+    let stem = format!("{}-{}", subject.role.word(), subject.id);
+    TlsFiles {
+        ca: dir.join("ca.pem"),
+        certificate: dir.join(format!("{stem}.pem")),
+        key: dir.join(format!("{stem}.key")),
+    }
+}
+
+/// The provider of all TLS in the process: ring, and of its suites those of TLS 1.3 only, so that no connection of
+/// ours can be talked into an older protocol. Call it first of all; a second call changes nothing.
+pub fn install_provider() {
+    let mut provider = rustls::crypto::ring::default_provider();
+    provider.cipher_suites.retain(|suite| suite.version().version == rustls::ProtocolVersion::TLSv1_3);
+    // Err: somebody was first, which only a test binary can arrange.
+    drop(provider.install_default());
+}
+
+/// Makes a new authority in `dir`: `ca.pem` and `ca.key`. Whoever has the key can make nodes of this cluster.
+pub fn create_ca(dir: &Path, now: Millis) -> Result<PathBuf, CertificateError> {
+    let (certificate, key) = (dir.join("ca.pem"), dir.join("ca.key"));
+    refuse_existing(&[&certificate, &key])?;
+    let key_pair = KeyPair::generate()?;
+    let mut params = params_for("waggle cluster authority", now, CA_LIFE);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let made = params.self_signed(&key_pair)?;
+    identity::write(&key, key_pair.serialize_pem().as_bytes(), Access::Owner)?;
+    identity::write(&certificate, made.pem().as_bytes(), Access::Everyone)?;
+    Ok(certificate)
+}
+
+/// Makes a certificate for one process, signed by the authority in `dir`.
+pub fn create(dir: &Path, subject: Subject, now: Millis) -> Result<TlsFiles, CertificateError> {
+    let files = files(dir, subject);
+    refuse_existing(&[&files.certificate, &files.key])?;
+    let ca_pem = read(&files.ca)?;
+    let ca_key = read_key(&dir.join("ca.key"))?;
+    let issuer = Issuer::from_ca_cert_pem(&ca_pem, KeyPair::from_pem(&ca_key)?)?;
+    let key_pair = KeyPair::generate()?;
+    let mut params = params_for(&subject.dns_name(), now, LEAF_LIFE);
+    params.subject_alt_names =
+        vec![SanType::DnsName(subject.dns_name().try_into()?), SanType::URI(subject.uri().try_into()?)];
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    // Nodes also call each other.
+    params.extended_key_usages = match subject.role {
+        Role::Node => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
+        Role::Gateway => vec![ExtendedKeyUsagePurpose::ClientAuth],
+    };
+    params.use_authority_key_identifier_extension = true;
+    let made = params.signed_by(&key_pair, &issuer)?;
+    identity::write(&files.key, key_pair.serialize_pem().as_bytes(), Access::Owner)?;
+    identity::write(&files.certificate, made.pem().as_bytes(), Access::Everyone)?;
+    Ok(files)
+}
+
+/// Reads what a process needs and proves it: right role, in time, one authority, one key.
+pub fn load(files: &TlsFiles, role: Role, now: Millis) -> Result<Material, CertificateError> {
+    let ca_pem = read(&files.ca)?;
+    let certificate_pem = read(&files.certificate)?;
+    let key_pem = read_key(&files.key)?;
+    let path = || files.certificate.clone();
+    let der = first_certificate(&files.certificate, &certificate_pem)?;
+    let ca_der = first_certificate(&files.ca, &ca_pem)?;
+    let certificate = parse(&files.certificate, &der)?;
+    let ca = parse(&files.ca, &ca_der)?;
+    let subject = subject_of(&certificate).ok_or_else(|| CertificateError::Malformed {
+        path: path(),
+        why: "the certificate names no node and no gateway; make one with `waggle cert`".to_owned(),
+    })?;
+    if subject.role != role {
+        return Err(CertificateError::WrongRole { path: path(), found: subject, needed: role });
+    }
+    if certificate.verify_signature(Some(ca.public_key())).is_err() {
+        return Err(CertificateError::OtherAuthority { certificate: path(), ca: files.ca.clone() });
+    }
+    let (from, expires_at) = life(&certificate);
+    if now < from {
+        return Err(CertificateError::NotYet { path: path(), from, now });
+    }
+    if now >= expires_at {
+        return Err(CertificateError::Expired { path: path(), subject, end: expires_at });
+    }
+    check_key(files, &der, &key_pem)?;
+    Ok(Material { subject, ca_pem, certificate_pem, key_pem, expires_at })
+}
+
+impl Material {
+    /// Refuses a certificate that is for another node than this one.
+    pub fn is_for(&self, files: &TlsFiles, needed: Subject) -> Result<(), CertificateError> {
+        if self.subject == needed {
+            return Ok(());
+        }
+        Err(CertificateError::WrongId { path: files.certificate.clone(), found: self.subject, needed })
+    }
+}
+
+/// Why a peer is not let in after a good handshake.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PeerError {
+    #[error("the peer showed no certificate")]
+    Absent,
+    #[error("the peer's certificate names no role of this cluster")]
+    Unnamed,
+    #[error("{0} may not call this service")]
+    NotAllowed(Subject),
+}
+
+/// Who a peer is, by the first certificate of its verified chain; refuses every role that is not `allowed`. A server
+/// calls it for each connection: the handshake has proven the authority, not the role.
+pub fn peer(chain: &[CertificateDer<'_>], allowed: &[Role]) -> Result<Subject, PeerError> {
+    let der = chain.first().ok_or(PeerError::Absent)?;
+    let (_, certificate) = X509Certificate::from_der(der).map_err(|_| PeerError::Unnamed)?;
+    let subject = subject_of(&certificate).ok_or(PeerError::Unnamed)?;
+    if allowed.contains(&subject.role) { Ok(subject) } else { Err(PeerError::NotAllowed(subject)) }
+}
+
+/// Every certificate of a directory, by name.
+pub fn list(dir: &Path) -> Result<Vec<Described>, CertificateError> {
+    let unreadable = |source| CertificateError::Unreadable { path: dir.to_owned(), source };
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
+        .map_err(unreadable)?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "pem"));
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| {
+            let der = first_certificate(&path, &read(&path)?)?;
+            let certificate = parse(&path, &der)?;
+            let (_, expires_at) = life(&certificate);
+            Ok(Described { subject: subject_of(&certificate), expires_at, path })
+        })
+        .collect()
+}
+
+fn params_for(name: &str, now: Millis, life: Duration) -> CertificateParams {
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    let now = Duration::from_millis(u64::try_from(now.0).unwrap_or(0));
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = epoch + now.saturating_sub(BACKDATED);
+    params.not_after = epoch + now + life;
+    params
+}
+
+fn refuse_existing(paths: &[&PathBuf]) -> Result<(), CertificateError> {
+    match paths.iter().find(|path| path.exists()) {
+        Some(path) => Err(CertificateError::Exists((*path).clone())),
+        None => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> Result<String, CertificateError> {
+    fs::read_to_string(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })
+}
+
+fn read_key(path: &Path) -> Result<String, CertificateError> {
+    let metadata =
+        fs::metadata(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;
+    identity::check_private(path, &metadata)?;
+    read(path)
+}
+
+fn first_certificate(path: &Path, pem: &str) -> Result<CertificateDer<'static>, CertificateError> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| CertificateError::Malformed {
+        path: path.to_owned(),
+        why: format!("no certificate in PEM form: {error}"),
+    })
+}
+
+fn parse<'a>(path: &Path, der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, CertificateError> {
+    X509Certificate::from_der(der).map(|(_, certificate)| certificate).map_err(|error| CertificateError::Malformed {
+        path: path.to_owned(),
+        why: format!("not a certificate: {error}"),
+    })
+}
+
+fn subject_of(certificate: &X509Certificate<'_>) -> Option<Subject> {
+    let names = certificate.subject_alternative_name().ok()??;
+    let mut subjects = names.value.general_names.iter().filter_map(|name| match name {
+        GeneralName::URI(uri) => Subject::from_uri(uri),
+        _ => None,
+    });
+    // Two roles in one certificate would mean that a check of one of them is no check.
+    match (subjects.next(), subjects.next()) {
+        (Some(subject), None) => Some(subject),
+        _ => None,
+    }
+}
+
+fn life(certificate: &X509Certificate<'_>) -> (Millis, Millis) {
+    let validity = certificate.validity();
+    (Millis(validity.not_before.timestamp() * 1_000), Millis(validity.not_after.timestamp() * 1_000))
+}
+
+fn check_key(files: &TlsFiles, der: &CertificateDer<'static>, key_pem: &str) -> Result<(), CertificateError> {
+    let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).map_err(|error| CertificateError::Malformed {
+        path: files.key.clone(),
+        why: format!("no private key in PEM form: {error}"),
+    })?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    rustls::sign::CertifiedKey::from_der(vec![der.clone()], key, &provider)
+        .map(|_| ())
+        .map_err(|_| CertificateError::OtherKey { key: files.key.clone(), certificate: files.certificate.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = Millis(1_796_000_000_000);
+    const NODE: Subject = Subject { role: Role::Node, id: 1 };
+    const GATEWAY: Subject = Subject { role: Role::Gateway, id: 1 };
+
+    fn made() -> tempfile::TempDir {
+        let temp = tempfile::tempdir().expect("temporary directory");
+        create_ca(temp.path(), NOW).expect("authority");
+        create(temp.path(), NODE, NOW).expect("node");
+        create(temp.path(), GATEWAY, NOW).expect("gateway");
+        temp
+    }
+
+    #[test]
+    fn what_was_made_can_be_loaded_by_its_role_only() {
+        let dir = made();
+        let node = load(&files(dir.path(), NODE), Role::Node, NOW).expect("node");
+        assert_eq!(node.subject, NODE);
+        assert!(node.expires_at > NOW.plus(364 * Millis::DAY));
+        let error = load(&files(dir.path(), NODE), Role::Gateway, NOW).expect_err("wrong role");
+        assert!(error.to_string().ends_with("this certificate is for node 1, but a gateway needs one of its own role"), "{error}");
+        let other = Subject { role: Role::Node, id: 2 };
+        assert!(node.is_for(&files(dir.path(), NODE), other).is_err());
+    }
+
+    #[test]
+    fn a_certificate_has_a_beginning_and_an_end() {
+        let dir = made();
+        let files = files(dir.path(), NODE);
+        let load_at = |now| load(&files, Role::Node, now);
+        assert!(matches!(load_at(NOW.plus(-2 * 3_600_000)), Err(CertificateError::NotYet { .. })));
+        assert!(matches!(load_at(NOW.plus(366 * Millis::DAY)), Err(CertificateError::Expired { .. })));
+    }
+
+    #[test]
+    fn files_that_do_not_belong_together_are_refused() {
+        let (dir, stranger) = (made(), made());
+        let mine = files(dir.path(), NODE);
+        let theirs = files(stranger.path(), NODE);
+        let mixed = TlsFiles { ca: theirs.ca, ..mine.clone() };
+        assert!(matches!(load(&mixed, Role::Node, NOW), Err(CertificateError::OtherAuthority { .. })));
+        let mixed = TlsFiles { key: theirs.key, ..mine.clone() };
+        assert!(matches!(load(&mixed, Role::Node, NOW), Err(CertificateError::OtherKey { .. })));
+        let gone = TlsFiles { certificate: dir.path().join("gone.pem"), ..mine };
+        let error = load(&gone, Role::Node, NOW).expect_err("missing");
+        assert!(error.to_string().contains("gone.pem"), "{error}");
+    }
+
+    #[test]
+    fn a_peer_is_let_in_by_its_role() {
+        let dir = made();
+        let chain = |subject| {
+            let path = files(dir.path(), subject).certificate;
+            vec![first_certificate(&path, &read(&path).expect("read")).expect("certificate")]
+        };
+        assert_eq!(peer(&chain(GATEWAY), &[Role::Gateway, Role::Node]), Ok(GATEWAY));
+        assert_eq!(peer(&chain(GATEWAY), &[Role::Node]), Err(PeerError::NotAllowed(GATEWAY)));
+        assert_eq!(peer(&[], &[Role::Node]), Err(PeerError::Absent));
+        let ca = dir.path().join("ca.pem");
+        let ca = first_certificate(&ca, &read(&ca).expect("read")).expect("certificate");
+        assert_eq!(peer(&[ca], &[Role::Node]), Err(PeerError::Unnamed));
+    }
+
+    #[test]
+    fn nothing_is_replaced_by_accident() {
+        let dir = made();
+        assert!(matches!(create_ca(dir.path(), NOW), Err(CertificateError::Exists(_))));
+        assert!(matches!(create(dir.path(), NODE, NOW), Err(CertificateError::Exists(_))));
+        let names: Vec<_> = list(dir.path()).expect("list").into_iter().map(|one| one.subject).collect();
+        assert_eq!(names, [None, Some(GATEWAY), Some(NODE)]);
+    }
+}

@@ -1,0 +1,412 @@
+//! Configuration that was proven: fields are private, so a value of these types can only come from [`node`] or
+//! [`gateway`], pure functions that return all problems at once. What they cannot see, files and other processes, is
+//! looked at where it is used.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::keys::{self, Default, Key, Role};
+use crate::limits::CallLimits;
+use crate::problem::{Origin, Problem, Problems};
+use crate::raw::{Raw, Value, show_time};
+
+/// What `waggle node` runs with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    data_dir: PathBuf,
+    listen: SocketAddr,
+    admin_listen: SocketAddr,
+    shard_count: u32,
+    raft: RaftConfig,
+    recall: RecallConfig,
+    tls: TlsFiles,
+    log: LogConfig,
+}
+
+/// Timing and sizes of consensus; they fit together. Cluster values: the same on every node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaftConfig {
+    heartbeat_interval: Duration,
+    heartbeat_min_interval: Duration,
+    election_timeout_min: Duration,
+    election_timeout_max: Duration,
+    snapshot_entries: u64,
+    lag_entries: u64,
+    kept_entries: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecallConfig {
+    index_bytes_max: u64,
+    encoder_deferral_budget: Duration,
+}
+
+/// What `waggle gateway` runs with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayConfig {
+    listen: SocketAddr,
+    admin_listen: SocketAddr,
+    public_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
+    node: String,
+    node_id: u64,
+    pepper_file: PathBuf,
+    cluster_secret_file: PathBuf,
+    operator_key_file: Option<PathBuf>,
+    limits: CallLimits,
+    tls: TlsFiles,
+    log: LogConfig,
+}
+
+/// Where certificates lie; [`crate::certificates`] reads and judges them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub ca: PathBuf,
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogConfig {
+    filter: String,
+    format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    Auto,
+    Text,
+    Json,
+}
+
+macro_rules! getters {
+    ($type:ident { $($copied:ident: $value:ty),* ; $($lent:ident: $target:ty),* }) => {
+        impl $type {
+            $(pub fn $copied(&self) -> $value { self.$copied })*
+            $(pub fn $lent(&self) -> &$target { &self.$lent })*
+        }
+    };
+}
+
+getters!(NodeConfig { listen: SocketAddr, admin_listen: SocketAddr, shard_count: u32;
+    data_dir: Path, raft: RaftConfig, recall: RecallConfig, tls: TlsFiles, log: LogConfig });
+getters!(RaftConfig { heartbeat_interval: Duration, heartbeat_min_interval: Duration, election_timeout_min: Duration,
+    election_timeout_max: Duration, snapshot_entries: u64, lag_entries: u64, kept_entries: u64; });
+getters!(RecallConfig { index_bytes_max: u64, encoder_deferral_budget: Duration; });
+getters!(GatewayConfig { listen: SocketAddr, admin_listen: SocketAddr, node_id: u64;
+    public_hosts: [String], allowed_origins: [String], node: str, pepper_file: Path, cluster_secret_file: Path,
+    limits: CallLimits, tls: TlsFiles, log: LogConfig });
+getters!(LogConfig { format: LogFormat; filter: str });
+
+impl GatewayConfig {
+    pub fn operator_key_file(&self) -> Option<&Path> {
+        self.operator_key_file.as_deref()
+    }
+}
+
+impl RaftConfig {
+    /// The defaults of the registry, which a test proves to fit together.
+    pub fn standard() -> Self {
+        raft(&mut Reader::new(&Raw::default(), Role::Node))
+    }
+}
+
+impl RecallConfig {
+    /// The defaults of the registry.
+    pub fn standard() -> Self {
+        recall(&mut Reader::new(&Raw::default(), Role::Node))
+    }
+}
+
+/// Judges what was said to a node.
+pub fn node(raw: &Raw) -> Result<NodeConfig, Problems> {
+    let mut reader = Reader::new(raw, Role::Node);
+    let config = NodeConfig {
+        data_dir: reader.path("node.data_dir"),
+        listen: reader.listen("node.listen"),
+        admin_listen: reader.listen("node.admin_listen"),
+        shard_count: reader.narrow("node.shard_count"),
+        raft: raft(&mut reader),
+        recall: recall(&mut reader),
+        tls: tls(&mut reader),
+        log: log(&mut reader),
+    };
+    reader.loopback_only("node.admin_listen", config.admin_listen);
+    reader.different(("node.listen", config.listen), ("node.admin_listen", config.admin_listen));
+    Problems(reader.problems).or(Some(config))
+}
+
+/// Judges what was said to a gateway.
+pub fn gateway(raw: &Raw) -> Result<GatewayConfig, Problems> {
+    let mut reader = Reader::new(raw, Role::Gateway);
+    let config = GatewayConfig {
+        listen: reader.listen("gateway.listen"),
+        admin_listen: reader.listen("gateway.admin_listen"),
+        public_hosts: reader.list("gateway.public_hosts"),
+        allowed_origins: reader.list("gateway.allowed_origins"),
+        node: reader.text("gateway.node"),
+        node_id: reader.number("gateway.node_id"),
+        pepper_file: reader.path("gateway.pepper_file"),
+        cluster_secret_file: reader.path("gateway.cluster_secret_file"),
+        operator_key_file: reader.optional_path("gateway.operator_key_file"),
+        limits: CallLimits {
+            body_bytes_max: usize::try_from(reader.number("limits.body_bytes_max")).unwrap_or(usize::MAX),
+            reads_per_minute: reader.narrow("limits.reads_per_minute"),
+            writes_per_minute: reader.narrow("limits.writes_per_minute"),
+            concurrent_calls_max: reader.narrow("limits.concurrent_calls_max"),
+            call_time_default: reader.time("limits.call_time_default"),
+            call_time_max: reader.time("limits.call_time_max"),
+        },
+        tls: tls(&mut reader),
+        log: log(&mut reader),
+    };
+    reader.loopback_only("gateway.admin_listen", config.admin_listen);
+    reader.different(("gateway.listen", config.listen), ("gateway.admin_listen", config.admin_listen));
+    reader.not_above("limits.call_time_default", "limits.call_time_max");
+    let named = config.listen.ip().is_loopback() || !config.listen.ip().is_unspecified();
+    if !named && config.public_hosts.is_empty() {
+        reader.conflict(
+            "gateway.listen",
+            format!("gateway.listen {} takes calls from everywhere, but gateway.public_hosts names no host", config.listen),
+            "name the hosts that clients use, or listen on one address",
+        );
+    }
+    for host in &config.public_hosts {
+        if host.is_empty() || host.contains(['/', ' ', '*', '@']) {
+            reader.conflict(
+                "gateway.public_hosts",
+                format!("gateway.public_hosts: '{}' is not a host name", host.escape_debug()),
+                "write the name as in a URL, without scheme and path, such as memory.example.org",
+            );
+        }
+    }
+    for origin in &config.allowed_origins {
+        if !(origin.starts_with("https://") || origin.starts_with("http://")) || origin.ends_with('/') || origin.contains('*') {
+            reader.conflict(
+                "gateway.allowed_origins",
+                format!("gateway.allowed_origins: '{}' is not an origin", origin.escape_debug()),
+                "write scheme, host and port without a path, such as https://studio.example.org",
+            );
+        }
+    }
+    Problems(reader.problems).or(Some(config))
+}
+
+fn raft(reader: &mut Reader<'_>) -> RaftConfig {
+    let config = RaftConfig {
+        heartbeat_interval: reader.time("raft.heartbeat_interval"),
+        heartbeat_min_interval: reader.time("raft.heartbeat_min_interval"),
+        election_timeout_min: reader.time("raft.election_timeout_min"),
+        election_timeout_max: reader.time("raft.election_timeout_max"),
+        snapshot_entries: reader.number("raft.snapshot_entries"),
+        lag_entries: reader.number("raft.lag_entries"),
+        kept_entries: reader.number("raft.kept_entries"),
+    };
+    // A leader looks at its heartbeat once a tick, 13/64 of the interval; one that was spared because of a write may
+    // be followed by silence for all three. The followers must sit that out.
+    let silence = config.heartbeat_interval + config.heartbeat_min_interval + config.heartbeat_interval * 13 / 64;
+    if silence >= config.election_timeout_min {
+        reader.conflict(
+            "raft.election_timeout_min",
+            format!(
+                "raft.election_timeout_min {} is not above the longest silence of a healthy leader, {} \
+                 (heartbeat_interval {} + heartbeat_min_interval {} + 13/64 of the interval)",
+                show_time(config.election_timeout_min),
+                show_time(silence),
+                show_time(config.heartbeat_interval),
+                show_time(config.heartbeat_min_interval),
+            ),
+            "raise the timeout or lower the intervals",
+        );
+    }
+    if config.election_timeout_min >= config.election_timeout_max {
+        reader.conflict(
+            "raft.election_timeout_max",
+            format!(
+                "raft.election_timeout_max {} is not above raft.election_timeout_min {}",
+                show_time(config.election_timeout_max),
+                show_time(config.election_timeout_min)
+            ),
+            "twice the minimum is usual: without a spread, followers stand against each other",
+        );
+    }
+    if config.lag_entries <= config.snapshot_entries {
+        reader.conflict(
+            "raft.lag_entries",
+            format!(
+                "raft.lag_entries {} is not above raft.snapshot_entries {}",
+                config.lag_entries, config.snapshot_entries
+            ),
+            "else followers are sent snapshots that they do not need; twice as many is usual",
+        );
+    }
+    config
+}
+
+fn recall(reader: &mut Reader<'_>) -> RecallConfig {
+    RecallConfig {
+        index_bytes_max: reader.number("recall.index_bytes_max"),
+        encoder_deferral_budget: reader.time("recall.encoder_deferral_budget"),
+    }
+}
+
+fn tls(reader: &mut Reader<'_>) -> TlsFiles {
+    TlsFiles {
+        ca: reader.path("tls.ca_file"),
+        certificate: reader.path("tls.certificate_file"),
+        key: reader.path("tls.key_file"),
+    }
+}
+
+fn log(reader: &mut Reader<'_>) -> LogConfig {
+    let format = match reader.text("log.format").as_str() {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        _ => LogFormat::Auto,
+    };
+    LogConfig { filter: reader.text("log.filter"), format }
+}
+
+/// The value that holds for a key: what was said, else the default. None: required and not said, or nothing.
+pub(crate) fn effective(raw: &Raw, key: &Key) -> Option<(Value, Origin)> {
+    if let Some(given) = raw.values.get(key.path) {
+        return Some((given.value.clone(), given.origin.clone()));
+    }
+    let value = match (key.default, key.kind) {
+        (Default::Required, _) => return None,
+        (Default::Nothing, keys::Kind::List) => Value::List(Vec::new()),
+        (Default::Nothing, _) => return None,
+        (Default::Text(text), keys::Kind::Listen) => Value::Listen(text.parse().ok()?),
+        (Default::Text(text), keys::Kind::Path) => Value::Path(text.into()),
+        (Default::Text(text), _) => Value::Text(text.to_owned()),
+        (Default::Number(number), _) => Value::Number(number),
+        (Default::Time(time), _) => Value::Time(time),
+    };
+    Some((value, Origin::Default))
+}
+
+/// Takes values by key and gathers problems. After a problem it gives a stand-in, which is never seen: with a problem
+/// there is no configuration.
+struct Reader<'a> {
+    raw: &'a Raw,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(raw: &'a Raw, role: Role) -> Self {
+        let mut problems = raw.problems.clone();
+        for (path, given) in &raw.values {
+            let belongs = keys::find(path).is_some_and(|key| key.roles.contains(&role));
+            // A file may hold both roles; the environment of a container is shared, too. But a file for one role
+            // with a key of the other is a mistake.
+            let file_of_this_role = raw.role() == Some(role) && matches!(given.origin, Origin::File { .. });
+            if !belongs && file_of_this_role {
+                problems.push(
+                    Problem::new("config_unknown_key", format!("{path} means nothing to a {}", role.word()))
+                        .at(given.origin.clone())
+                        .advice("remove it"),
+                );
+            }
+        }
+        Self { raw, problems }
+    }
+
+    fn value(&mut self, path: &str) -> Option<Value> {
+        let key = keys::find(path)?;
+        if let Some((value, _)) = effective(self.raw, key) {
+            return Some(value);
+        }
+        // A key that was said badly has its problem already.
+        let said_badly = self.problems.iter().any(|problem| problem.what.starts_with(&format!("{path}:")));
+        if matches!(key.default, Default::Required) && !said_badly {
+            self.problems.push(
+                Problem::new("config_missing", format!("{path} is missing"))
+                    .advice(format!("set it in the file, or as {}: {}", key.variable(), key.doc)),
+            );
+        }
+        None
+    }
+
+    fn text(&mut self, path: &str) -> String {
+        match self.value(path) {
+            Some(Value::Text(text)) => text,
+            _ => String::new(),
+        }
+    }
+
+    fn path(&mut self, path: &str) -> PathBuf {
+        self.optional_path(path).unwrap_or_default()
+    }
+
+    fn optional_path(&mut self, path: &str) -> Option<PathBuf> {
+        match self.value(path) {
+            Some(Value::Path(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    fn listen(&mut self, path: &str) -> SocketAddr {
+        match self.value(path) {
+            Some(Value::Listen(address)) => address,
+            _ => SocketAddr::from(([127, 0, 0, 1], 0)),
+        }
+    }
+
+    fn list(&mut self, path: &str) -> Vec<String> {
+        match self.value(path) {
+            Some(Value::List(items)) => items,
+            _ => Vec::new(),
+        }
+    }
+
+    fn number(&mut self, path: &str) -> u64 {
+        match self.value(path) {
+            Some(Value::Number(number)) => number,
+            _ => 0,
+        }
+    }
+
+    fn narrow(&mut self, path: &str) -> u32 {
+        u32::try_from(self.number(path)).unwrap_or(u32::MAX)
+    }
+
+    fn time(&mut self, path: &str) -> Duration {
+        match self.value(path) {
+            Some(Value::Time(time)) => time,
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn conflict(&mut self, path: &str, what: String, advice: &str) {
+        let mut problem = Problem::new("config_conflict", what).advice(advice);
+        if let Some(given) = self.raw.values.get(path) {
+            problem = problem.at(given.origin.clone());
+        }
+        self.problems.push(problem);
+    }
+
+    fn loopback_only(&mut self, path: &str, address: SocketAddr) {
+        if !address.ip().is_loopback() {
+            self.conflict(
+                path,
+                format!("{path} {address} is not a loopback address, and this listener has no TLS"),
+                "listen on 127.0.0.1 or ::1; reach it from elsewhere through a tunnel or a proxy that authenticates",
+            );
+        }
+    }
+
+    fn different(&mut self, one: (&str, SocketAddr), other: (&str, SocketAddr)) {
+        if one.1 == other.1 && one.1.port() != 0 {
+            self.conflict(other.0, format!("{} and {} are both {}", one.0, other.0, one.1), "give them different ports");
+        }
+    }
+
+    fn not_above(&mut self, low: &str, high: &str) {
+        let (a, b) = (self.time(low), self.time(high));
+        if a > b {
+            self.conflict(low, format!("{low} {} is above {high} {}", show_time(a), show_time(b)), "lower the first");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! One file for each tool: arguments in, one call to the owner of the tenant, an answer out.
+
+pub(crate) mod fields;
+
+mod delete_node;
+mod get_related;
+pub(crate) mod get_stats;
+mod list_context_scopes;
+mod memory_capabilities;
+mod observe_conversation;
+mod prime_context;
+mod query_graph;
+mod resolve_conflict;
+mod store_edge;
+mod store_node;
+mod update_node;
+
+use waggle_memory::time::Millis;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::cursor::{Binding, Walk};
+use crate::fault::Fault;
+use crate::mcp::arguments::Arguments;
+use crate::mcp::result::{Answer, Fitted};
+use crate::mcp::schema::{ToolKind, ToolSpec};
+use crate::route::Call;
+
+/// One checked call of a tool.
+pub(crate) struct ToolCall<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) caller: &'a Caller,
+    pub(crate) tool: &'static ToolSpec,
+    pub(crate) arguments: Arguments,
+    pub(crate) call: Call,
+    /// Relative times and new cursors count from here.
+    pub(crate) now: Millis,
+    /// None: the first page.
+    pub(crate) walk: Option<Walk>,
+    /// A bounded answer is good enough.
+    pub(crate) bounded: bool,
+    /// The answer reflects at least this applied index.
+    pub(crate) read_after: u64,
+}
+
+impl ToolCall<'_> {
+    pub(crate) fn tenant(&self) -> &str {
+        self.caller.tenant.as_str()
+    }
+
+    fn binding(&self) -> Binding<'_> {
+        Binding {
+            tenant: self.tenant(),
+            key_id: &self.caller.key_id,
+            tool: self.tool.name,
+            arguments: self.call.fingerprint,
+        }
+    }
+
+    /// Runs the tool and makes its answer fit.
+    pub(crate) async fn run(self) -> Result<Fitted, Fault> {
+        let answer = match self.tool.kind {
+            ToolKind::DeleteNode => delete_node::run(&self).await?,
+            ToolKind::GetRelated => get_related::run(&self).await?,
+            ToolKind::GetStats => get_stats::run(&self).await?,
+            ToolKind::ListContextScopes => list_context_scopes::run(&self).await?,
+            ToolKind::MemoryCapabilities => memory_capabilities::run(&self)?,
+            ToolKind::ObserveConversation => observe_conversation::run(&self).await?,
+            ToolKind::PrimeContext => prime_context::run(&self).await?,
+            ToolKind::QueryGraph => query_graph::run(&self).await?,
+            ToolKind::ResolveConflict => resolve_conflict::run(&self).await?,
+            ToolKind::StoreEdge => store_edge::run(&self).await?,
+            ToolKind::StoreNode => store_node::run(&self).await?,
+            ToolKind::UpdateNode => update_node::run(&self).await?,
+        };
+        Ok(self.fit(answer))
+    }
+
+    fn fit(&self, answer: Answer) -> Fitted {
+        let budget = self.arguments.integer("token_budget");
+        let pages = self.tool.fields().any(|field| field.name == "cursor");
+        if !pages {
+            return answer.fit(crate::mcp::result::UNPAGED_TOKENS_MAX, None);
+        }
+        let walk = self.walk.clone().unwrap_or_else(|| Walk { started: self.now, ..Walk::default() });
+        let seal = |shown: &[u32], counted: u16, read_stamp: i64| {
+            let walk = Walk {
+                started: walk.started,
+                read_stamp: if walk.read_stamp == 0 { read_stamp } else { walk.read_stamp },
+                counted: walk.counted.saturating_add(counted),
+                position: walk.position.after(shown),
+            };
+            self.app.cursors.seal(&walk, self.binding(), self.now)
+        };
+        answer.fit(usize::try_from(budget).unwrap_or_default(), Some(&seal))
+    }
+}

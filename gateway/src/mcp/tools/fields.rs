@@ -1,0 +1,159 @@
+//! The fields of all tools, in groups that several tools share.
+
+use waggle_config::limits::{
+    CONTENT_BYTES_MAX, CURSOR_BYTES_MAX, DEPTH_MAX, EXPAND_DEPTH_MAX, LABEL_BYTES_MAX, MESSAGE_BYTES_MAX, NODES_MAX,
+    NOTE_BYTES_MAX, QUERY_BYTES_MAX, SCOPE_PART_BYTES_MAX, SOURCE_PROMPT_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX,
+    TOKEN_BUDGET_DEFAULT, TOKEN_BUDGET_MAX, TOKEN_BUDGET_MIN,
+};
+use waggle_memory::kind::{Kind, Relationship};
+
+use crate::mcp::schema::{Field, FieldKind, TEXT};
+
+const fn text(bytes_max: usize) -> FieldKind {
+    FieldKind::Text { bytes_max, default: None }
+}
+
+const fn text_or_empty(bytes_max: usize) -> FieldKind {
+    FieldKind::Text { bytes_max, default: Some("") }
+}
+
+fn kinds() -> Vec<&'static str> {
+    Kind::ALL.iter().map(|kind| kind.word()).collect()
+}
+
+fn relationships() -> Vec<&'static str> {
+    Relationship::ALL.iter().map(|relationship| relationship.word()).collect()
+}
+
+fn modes() -> Vec<&'static str> {
+    vec!["fusion", "graph", "replay"]
+}
+
+const DEPTH: i64 = DEPTH_MAX as i64;
+
+const PROJECT_FIELD: Field = Field::new("project", text_or_empty(SCOPE_PART_BYTES_MAX), "");
+
+pub(crate) const PROJECT: &[Field] = &[PROJECT_FIELD];
+
+/// Where a memory belongs.
+pub(crate) const SCOPE: &[Field] = &[
+    PROJECT_FIELD,
+    Field::new("agent_id", text_or_empty(SCOPE_PART_BYTES_MAX), ""),
+    Field::new("session_id", text_or_empty(SCOPE_PART_BYTES_MAX), ""),
+];
+
+/// How much of a long answer, and from where.
+pub(crate) const PAGE: &[Field] = &[
+    Field::new(
+        "token_budget",
+        FieldKind::Integer {
+            min: TOKEN_BUDGET_MIN as i64,
+            max: TOKEN_BUDGET_MAX as i64,
+            default: Some(TOKEN_BUDGET_DEFAULT as i64),
+        },
+        "",
+    ),
+    Field::new("cursor", text(CURSOR_BYTES_MAX), ""),
+];
+
+pub(crate) const NODE_ID: &[Field] = &[Field::required("node_id", FieldKind::Id, "Id of the memory")];
+
+pub(crate) const GET_RELATED: &[Field] = &[
+    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Steps along links"),
+    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed memories too"),
+];
+
+pub(crate) const CAPABILITIES: &[Field] =
+    &[Field::new("include_schema", FieldKind::Flag { default: false }, "Result schemas too")];
+
+pub(crate) const OBSERVE: &[Field] = &[
+    Field::required("user_message", text(MESSAGE_BYTES_MAX), "What the user said"),
+    Field::required("assistant_response", text(MESSAGE_BYTES_MAX), "What you answered; one may be blank"),
+];
+
+pub(crate) const OBSERVED_AT: &[Field] = &[Field::new("observed_at", FieldKind::Time, "When; default now")];
+
+pub(crate) const QUERY: &[Field] = &[Field::required(
+    "query",
+    text(QUERY_BYTES_MAX),
+    "Question or key words; blank only with node_types or tags",
+)];
+
+pub(crate) const QUERY_MORE: &[Field] = &[
+    Field::new("max_nodes", FieldKind::Integer { min: 1, max: NODES_MAX as i64, default: Some(20) }, "Most memories"),
+    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Steps along links"),
+    Field::new(
+        "expand_depth",
+        FieldKind::Integer { min: 0, max: EXPAND_DEPTH_MAX as i64, default: Some(0) },
+        "Adds supporting memories",
+    ),
+    Field::new(
+        "retrieval_mode",
+        FieldKind::Word {
+            allowed: modes,
+            aliases: &[("hybrid", "fusion"), ("verbatim", "replay")],
+            default: Some("fusion"),
+        },
+        "graph: memories only; replay: turns only",
+    ),
+    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed memories too"),
+    Field::new("as_of", FieldKind::Time, "World as of then"),
+    Field::new("known_at", FieldKind::Time, "As known then"),
+    Field::new("node_types", FieldKind::Words { items_max: 7, allowed: kinds }, "Only these"),
+    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX }, "All of these"),
+    Field::new("strict_scope", FieldKind::Flag { default: false }, "Scope fields filter"),
+    Field::new("explain", FieldKind::Flag { default: false }, "Say why each hit"),
+];
+
+pub(crate) const PRIME: &[Field] = &[
+    Field::new("query", text_or_empty(QUERY_BYTES_MAX), "The task, if known"),
+    Field::new("include_evidence", FieldKind::Flag { default: false }, "Quote turns"),
+    // Arguments of an older tool; they have no effect on the same sections.
+    Field::unlisted("depth", FieldKind::Integer { min: 0, max: 100, default: None }),
+    Field::unlisted("max_subqueries", FieldKind::Integer { min: 0, max: 1000, default: None }),
+    Field::unlisted("mode", text(TEXT)),
+];
+
+pub(crate) const RESOLVE: &[Field] = &[
+    Field::required("edge_id", FieldKind::Id, "Id of the conflict edge"),
+    Field::new("winner", FieldKind::Id, "Id of the end that holds"),
+    Field::new("resolution_note", text_or_empty(NOTE_BYTES_MAX), "Why"),
+    Field::new("valid_to", FieldKind::Time, "When the loser ended; default now"),
+];
+
+pub(crate) const STORE_EDGE: &[Field] = &[
+    Field::required("source_id", FieldKind::Id, "Id of the source"),
+    Field::required("target_id", FieldKind::Id, "Id of the target"),
+    Field::required(
+        "relationship",
+        FieldKind::Word { allowed: relationships, aliases: &[], default: None },
+        "Read from source to target",
+    ),
+    Field::new("weight", FieldKind::Number { min: 0.0, max: 1.0, default: Some(1.0) }, "Strength"),
+];
+
+pub(crate) const STORE_NODE: &[Field] = &[
+    Field::required("label", text(LABEL_BYTES_MAX), "Short name"),
+    Field::required("content", text(CONTENT_BYTES_MAX), "One statement"),
+    Field::required("node_type", FieldKind::Word { allowed: kinds, aliases: &[], default: None }, "What it is"),
+    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX }, "Tags"),
+    Field::new("source_prompt", text_or_empty(SOURCE_PROMPT_BYTES_MAX), "Where it came from"),
+];
+
+pub(crate) const VALIDITY: &[Field] = &[
+    Field::new("valid_from", FieldKind::Time, "Holds from"),
+    Field::new("valid_to", FieldKind::Time, "Holds until"),
+];
+
+pub(crate) const UPDATE_NODE: &[Field] = &[
+    Field::new("content", text(CONTENT_BYTES_MAX), "New statement"),
+    Field::new("label", text(LABEL_BYTES_MAX), "New name"),
+    // No default: absent keeps the tags, an empty list clears them.
+    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX }, "Replaces all tags"),
+];
+
+pub(crate) const EXPECTED_VERSION: &[Field] = &[Field::new(
+    "expected_version",
+    FieldKind::Integer { min: 1, max: u32::MAX as i64, default: None },
+    "Refuse if it changed since",
+)];

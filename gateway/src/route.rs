@@ -1,0 +1,326 @@
+//! The way to the node that owns a tenant: tenant -> slot -> shard -> replica, with retries decided in one place, by
+//! error family. A retried call carries the same request id, so that it cannot happen twice.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use parking_lot::RwLock;
+use prost::Message;
+use std::collections::HashMap;
+use tokio::time::Instant;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Response, Status};
+use waggle_config::limits::RPC_BYTES_MAX;
+use waggle_memory::id::TenantId;
+use waggle_memory::meta::{NodeId, Slot};
+use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::memory_service_client::MemoryServiceClient;
+use waggle_proto::wire::meta_service_client::MetaServiceClient;
+use waggle_proto::wire::{self, CallContext, ErrorDetail};
+
+use crate::auth::Caller;
+use crate::fault::Fault;
+
+/// Attempts of one call, first one included.
+const ATTEMPTS_MAX: usize = 12;
+const PAUSE_MIN: Duration = Duration::from_millis(15);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// A credential is checked within this time or the request is refused as unavailable.
+const META_DEADLINE: Duration = Duration::from_secs(5);
+
+/// One call as the nodes see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) request_id: String,
+    pub(crate) fingerprint: u64,
+    pub(crate) deadline: Instant,
+    /// Whether something changes: decides what an unknown outcome is called.
+    pub(crate) writes: bool,
+}
+
+/// Placement, and a channel to each node.
+pub(crate) struct Cluster {
+    nodes: Vec<(NodeId, Channel)>,
+    placement: ArcSwapOption<wire::Placement>,
+    /// The node that answered last, by shard. A hint only.
+    leaders: RwLock<HashMap<u32, NodeId>>,
+    meta_node: AtomicUsize,
+}
+
+/// What to do after a failed attempt.
+enum Next {
+    GiveUp(Fault),
+    /// Elsewhere, or here again after the pause.
+    Retry { pause: Duration, refresh: bool, certain: bool },
+}
+
+impl Cluster {
+    pub(crate) fn new(nodes: Vec<(NodeId, Channel)>) -> Self {
+        Self {
+            nodes,
+            placement: ArcSwapOption::empty(),
+            leaders: RwLock::new(HashMap::new()),
+            meta_node: AtomicUsize::new(0),
+        }
+    }
+
+    /// Calls the owner of the caller's tenant.
+    pub(crate) async fn memory<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(MemoryServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let mut placement = self.placement(call.deadline).await?;
+        let mut possibly_done = false;
+        for attempt in 0..ATTEMPTS_MAX {
+            let shard = shard_of(&placement, &caller.tenant)?;
+            let Some((node, channel)) = self.replica(&placement, shard, attempt) else {
+                return Err(Fault::unavailable("no node of the owning shard is known here", Duration::from_secs(2)));
+            };
+            let left = call.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let client = MemoryServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            let context = CallContext {
+                tenant: caller.tenant.as_str().to_owned(),
+                principal: caller.principal.clone(),
+                shard,
+                placement_version: placement.version,
+                request_id: call.request_id.clone(),
+                arguments_fingerprint: call.fingerprint,
+            };
+            let status = match tokio::time::timeout(left, send(client, context, left)).await {
+                Ok(Ok(response)) => {
+                    self.remember_leader(shard, node);
+                    return Ok(response.into_inner());
+                }
+                Ok(Err(status)) => status,
+                Err(_) => {
+                    possibly_done = true;
+                    break;
+                }
+            };
+            match judge(&status) {
+                Next::GiveUp(fault) => return Err(fault),
+                Next::Retry { pause, refresh, certain } => {
+                    possibly_done |= !certain;
+                    self.forget_leader(shard, node);
+                    let pause = pause.max(backoff(attempt));
+                    if call.deadline.saturating_duration_since(Instant::now()) <= pause {
+                        break;
+                    }
+                    tokio::time::sleep(pause).await;
+                    if refresh {
+                        placement = self.refresh(call.deadline).await?;
+                    }
+                }
+            }
+        }
+        Err(exhausted(call.writes, possibly_done))
+    }
+
+    /// Calls the meta shard, through whichever node answers.
+    pub(crate) async fn meta<R, F>(&self, send: impl Fn(MetaServiceClient<Channel>, Duration) -> F) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.meta_until(Instant::now() + META_DEADLINE, send).await
+    }
+
+    async fn meta_until<R, F>(
+        &self,
+        deadline: Instant,
+        send: impl Fn(MetaServiceClient<Channel>, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        for attempt in 0..ATTEMPTS_MAX {
+            let at = self.meta_node.load(Ordering::Relaxed) % self.nodes.len().max(1);
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Some((_, channel)) = self.nodes.get(at).filter(|_| !left.is_zero()) else { break };
+            let client = MetaServiceClient::new(channel.clone()).max_decoding_message_size(RPC_BYTES_MAX);
+            let status = match tokio::time::timeout(left, send(client, left)).await {
+                Ok(Ok(response)) => return Ok(response.into_inner()),
+                Ok(Err(status)) => status,
+                Err(_) => break,
+            };
+            match judge(&status) {
+                Next::GiveUp(fault) => return Err(fault),
+                Next::Retry { pause, .. } => {
+                    self.meta_node.store(at + 1, Ordering::Relaxed);
+                    let pause = pause.max(backoff(attempt));
+                    if deadline.saturating_duration_since(Instant::now()) <= pause {
+                        break;
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+        Err(Fault::unavailable("the meta shard does not answer; repeat the call", Duration::from_secs(1)))
+    }
+
+    pub(crate) async fn find_key(&self, kid: &str) -> Result<wire::FindKeyReply, Fault> {
+        self.meta(|mut client, left| {
+            let request = timed(wire::FindKeyRequest { key_id: kid.to_owned() }, left);
+            async move { client.find_key(request).await }
+        })
+        .await
+    }
+
+    /// What each node says of itself; None where one does not answer in time.
+    pub(crate) async fn statuses(&self) -> Vec<(NodeId, Option<wire::NodeStatusReply>)> {
+        let asked = self.nodes.iter().map(|(node, channel)| {
+            let mut client = MetaServiceClient::new(channel.clone());
+            async move {
+                let request = timed(wire::NodeStatusRequest {}, Duration::from_secs(2));
+                let reply = tokio::time::timeout(Duration::from_secs(2), client.node_status(request)).await;
+                (*node, reply.ok().and_then(Result::ok).map(Response::into_inner))
+            }
+        });
+        futures::future::join_all(asked).await
+    }
+
+    /// The placement as last read, if any.
+    pub(crate) fn known_placement(&self) -> Option<Arc<wire::Placement>> {
+        self.placement.load_full()
+    }
+
+    pub(crate) async fn placement(&self, deadline: Instant) -> Result<Arc<wire::Placement>, Fault> {
+        match self.placement.load_full() {
+            Some(placement) => Ok(placement),
+            None => self.refresh(deadline).await,
+        }
+    }
+
+    async fn refresh(&self, deadline: Instant) -> Result<Arc<wire::Placement>, Fault> {
+        let read = self
+            .meta_until(deadline, |mut client, left| async move {
+                client.get_placement(timed(wire::GetPlacementRequest {}, left)).await
+            })
+            .await?;
+        let read = Arc::new(read);
+        // A node that lags must not take us back.
+        let newer = self.placement.load().as_ref().is_none_or(|known| read.version >= known.version);
+        if newer {
+            self.placement.store(Some(Arc::clone(&read)));
+        }
+        Ok(self.placement.load_full().unwrap_or(read))
+    }
+
+    fn replica(&self, placement: &wire::Placement, shard: u32, attempt: usize) -> Option<(NodeId, Channel)> {
+        let replicas = placement.shards.iter().find(|known| known.shard == shard)?;
+        let mut reachable = self.nodes.iter().filter(|(node, _)| replicas.nodes.contains(&node.0));
+        if let Some(leader) = self.leaders.read().get(&shard).copied()
+            && let Some((node, channel)) = reachable.clone().find(|(node, _)| *node == leader)
+        {
+            return Some((*node, channel.clone()));
+        }
+        let count = reachable.clone().count();
+        let (node, channel) = reachable.nth(attempt.checked_rem(count)?)?;
+        Some((*node, channel.clone()))
+    }
+
+    fn remember_leader(&self, shard: u32, node: NodeId) {
+        if self.leaders.read().get(&shard) != Some(&node) {
+            self.leaders.write().insert(shard, node);
+        }
+    }
+
+    fn forget_leader(&self, shard: u32, node: NodeId) {
+        let mut leaders = self.leaders.write();
+        if leaders.get(&shard) == Some(&node) {
+            leaders.remove(&shard);
+        }
+    }
+}
+
+/// A request that tells the node how long its answer is waited for.
+pub(crate) fn timed<T>(message: T, left: Duration) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(left);
+    request
+}
+
+fn shard_of(placement: &wire::Placement, tenant: &TenantId) -> Result<u32, Fault> {
+    placement.slots.get(usize::from(Slot::of(tenant).0)).copied().ok_or_else(|| {
+        tracing::error!(version = placement.version, "placement names no shard for a slot");
+        Fault::unavailable("the placement of the cluster is incomplete", Duration::from_secs(2))
+    })
+}
+
+fn backoff(attempt: usize) -> Duration {
+    PAUSE_MIN.saturating_mul(1 << attempt.min(6)).min(PAUSE_MAX)
+}
+
+fn judge(status: &Status) -> Next {
+    match ErrorDetail::decode(status.details()) {
+        Ok(detail) if !detail.code.is_empty() => judge_detail(&detail),
+        _ => judge_bare(status),
+    }
+}
+
+fn judge_detail(detail: &ErrorDetail) -> Next {
+    let pause = Duration::from_millis(detail.retry_after_ms).min(PAUSE_MAX);
+    match detail.family() {
+        Family::NotExecuted => Next::Retry { pause, refresh: detail.code == "wrong_shard", certain: true },
+        Family::Unknown => Next::Retry { pause, refresh: false, certain: false },
+        Family::Halted => {
+            tracing::error!(code = detail.code, shard = detail.shard, "a shard halted");
+            Next::GiveUp(Fault::unavailable(
+                "the shard of this tenant has stopped for safety; an operator must act",
+                Duration::from_secs(30),
+            ))
+        }
+        Family::Rejected | Family::Unspecified => {
+            if crate::error_codes::find(&detail.code).is_none() {
+                tracing::error!(code = detail.code, "a node answered an unknown error code");
+            }
+            let mut fault = Fault::new(&detail.code, detail.message.clone()).with_field(&detail.field);
+            if detail.retry_after_ms > 0 {
+                fault = fault.with_retry_after(Duration::from_millis(detail.retry_after_ms));
+            }
+            if detail.current_version > 0 {
+                fault = fault.with_current_version(detail.current_version);
+            }
+            Next::GiveUp(fault)
+        }
+    }
+}
+
+/// A status without our details comes from the transport, or from a node that failed badly.
+fn judge_bare(status: &Status) -> Next {
+    match status.code() {
+        // Also a connection that broke while the node was at it.
+        Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Aborted => {
+            Next::Retry { pause: PAUSE_MIN, refresh: false, certain: false }
+        }
+        Code::ResourceExhausted => Next::Retry { pause: PAUSE_MAX, refresh: false, certain: true },
+        Code::DeadlineExceeded => Next::Retry { pause: Duration::ZERO, refresh: false, certain: false },
+        code => {
+            tracing::error!(?code, "a node refused a call without a reason");
+            Next::GiveUp(Fault::internal())
+        }
+    }
+}
+
+fn exhausted(writes: bool, possibly_done: bool) -> Fault {
+    let what = match (writes, possibly_done) {
+        (true, true) => {
+            "no answer in time; the write may have happened: repeat the call with the same request id, which is safe"
+        }
+        (true, false) => "no leader answered in time; nothing was written: repeat the call",
+        (false, _) => "no node answered in time; repeat the call",
+    };
+    Fault::unavailable(what, Duration::from_secs(1))
+}

@@ -1,0 +1,466 @@
+//! The index of one tenant: words, vectors and the columns that filters look at. Derived from the replicated state and
+//! equal to a rebuild of it at any moment (I-24). One owner changes it; searching takes a shared reference and finds the
+//! same answer on every replica.
+//!
+//! It must not keep text, know other tenants, or read a clock. `waggle-node` feeds and asks it.
+
+mod chains;
+mod columns;
+mod document;
+mod filter;
+mod interner;
+mod nearest;
+mod query;
+mod search;
+mod top;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use waggle_memory::id::TurnId;
+use waggle_memory::tables::Item;
+
+use crate::lexical::Lexicon;
+use crate::text::calendar::Day;
+use crate::text::{self, Context, Form, Limits};
+use crate::vectors::{NO_ROW, Vectors};
+
+use chains::Chains;
+use columns::{Columns, NEVER, Row, flag};
+use interner::Interner;
+
+pub use document::Document;
+pub use query::{Counts, Filter, Hit, IndexAnswer, IndexQuery, Items, Preferences, QueryVector, StateFilter};
+
+/// Number of what the index does to a text. A change of the analysis or of what is indexed is a new version, and indexes
+/// saved under another one are built again.
+pub const INDEX_VERSION: u32 = 1;
+
+/// Fewer dead slots than this are not worth a compaction.
+const DEAD_MIN: usize = 1_024;
+
+/// Everything that recall knows of one tenant.
+pub struct TenantIndex {
+    model: String,
+    dimensions: usize,
+    slots: HashMap<Item, u32>,
+    columns: Columns,
+    /// One bit a slot.
+    alive: Vec<u64>,
+    dead: usize,
+    total_length: u64,
+    awaiting: usize,
+    /// Bytes of the boxed columns.
+    boxed: usize,
+    lexicon: Lexicon,
+    vectors: Vectors,
+    names: Names,
+    chains: Chains,
+    /// Slots of the memories that came from a turn, which may itself be absent.
+    memories_of: HashMap<TurnId, Vec<u32>>,
+    speakers: Speakers,
+    fingerprints: RandomState,
+}
+
+/// Names that columns hold as numbers.
+struct Names {
+    namespaces: Interner,
+    projects: Interner,
+    sessions: Interner,
+    agents: Interner,
+    speakers: Interner,
+    tags: Interner,
+}
+
+impl Names {
+    fn new() -> Self {
+        Self {
+            namespaces: Interner::new(),
+            projects: Interner::new(),
+            sessions: Interner::new(),
+            agents: Interner::new(),
+            speakers: Interner::new(),
+            tags: Interner::new(),
+        }
+    }
+
+    fn resident_bytes(&self) -> usize {
+        [&self.namespaces, &self.projects, &self.sessions, &self.agents, &self.speakers, &self.tags]
+            .iter()
+            .map(|names| names.resident_bytes())
+            .sum()
+    }
+}
+
+/// By which words the speakers are known.
+#[derive(Default)]
+struct Speakers {
+    by_word: HashMap<String, Vec<u32>>,
+    /// Living documents of each speaker.
+    counts: Vec<u32>,
+}
+
+impl Speakers {
+    fn add(&mut self, speaker: u32, name: &str) {
+        if speaker == 0 {
+            return;
+        }
+        let at = speaker as usize;
+        if self.counts.len() <= at {
+            self.counts.resize(at + 1, 0);
+        }
+        self.counts[at] += 1;
+        if self.counts[at] == 1 {
+            text::analyze(name, &Context::query(), &Limits::QUERY, &mut |term, form| {
+                if form.is_word() && term.len() > 1 {
+                    let known = self.by_word.entry(term.to_owned()).or_default();
+                    if !known.contains(&speaker) {
+                        known.push(speaker);
+                    }
+                }
+            });
+        }
+    }
+
+    fn remove(&mut self, speaker: u32) {
+        if let Some(count) = self.counts.get_mut(speaker as usize) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// The one speaker whom these terms name; None if they name nobody, or several.
+    fn named<'a>(&self, terms: impl Iterator<Item = &'a str>) -> Option<u32> {
+        let mut named: Option<u32> = None;
+        for term in terms {
+            for speaker in self.by_word.get(term).into_iter().flatten() {
+                let alive = self.counts.get(*speaker as usize).is_some_and(|count| *count > 0);
+                match named {
+                    _ if !alive => {}
+                    None => named = Some(*speaker),
+                    Some(other) if other != *speaker => return None,
+                    Some(_) => {}
+                }
+            }
+        }
+        named
+    }
+}
+
+impl TenantIndex {
+    /// An empty index for the vectors of one model. Vectors of another model, or of other dimensions, are treated as
+    /// absent: two models are never compared.
+    pub fn new(model: &str, dimensions: usize) -> Self {
+        Self {
+            model: model.to_owned(),
+            dimensions,
+            slots: HashMap::new(),
+            columns: Columns::default(),
+            alive: Vec::new(),
+            dead: 0,
+            total_length: 0,
+            awaiting: 0,
+            boxed: 0,
+            lexicon: Lexicon::new(),
+            vectors: Vectors::new(dimensions),
+            names: Names::new(),
+            chains: Chains::default(),
+            memories_of: HashMap::new(),
+            speakers: Speakers::default(),
+            fingerprints: RandomState::new(),
+        }
+    }
+
+    /// The model whose vectors it holds.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Living items.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether nothing lives in it.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Whether it holds the item.
+    pub fn contains(&self, item: Item) -> bool {
+        self.slots.contains_key(&item)
+    }
+
+    /// Items with a vector.
+    pub fn vector_count(&self) -> usize {
+        self.vectors.len()
+    }
+
+    /// Items whose vector is to come.
+    pub fn awaiting_count(&self) -> usize {
+        self.awaiting
+    }
+
+    /// Items that a filter leaves and that still wait for their vector.
+    pub fn awaiting_in_scope(&self, filter: &Filter) -> usize {
+        if self.awaiting == 0 {
+            return 0;
+        }
+        let mut bits = Vec::new();
+        filter::Compiled::new(filter, &self.names).mark(self, &mut bits);
+        self.awaiting_among(&bits)
+    }
+
+    fn awaiting_among(&self, bits: &[u64]) -> usize {
+        if self.awaiting == 0 {
+            return 0;
+        }
+        each_bit(bits).filter(|slot| self.columns.flags[*slot as usize] & flag::AWAITS_VECTOR != 0).count()
+    }
+
+    /// Adds a document or replaces what it was before. Costs what the document costs, whatever the size of the index.
+    pub fn upsert(&mut self, document: &Document) {
+        let speaker = match document.speaker.as_str() {
+            "" if document.kind.is_none() => text::speaker_of(&document.text).unwrap_or(""),
+            given => given,
+        };
+        let when = if document.valid_from_stated { document.valid_from } else { document.observed_at };
+        let fingerprint = self.fingerprints.hash_one((
+            (&document.namespace, &document.project_key, &document.session, &document.agent_key, speaker),
+            (&document.label, &document.text, &document.aliases, &document.tags),
+            (when, document.turn_index, &document.from_turns, document.kind.is_none()),
+        ));
+        let slot = match self.slots.get(&document.item) {
+            Some(slot) if self.columns.fingerprint[*slot as usize] == fingerprint => *slot,
+            known => {
+                if known.is_some() {
+                    self.remove(document.item);
+                }
+                self.insert(document, speaker, when.0, fingerprint)
+            }
+        };
+        self.set_changeable(slot, document);
+    }
+
+    /// What changes without touching the words: validity, kind, confidence, vector.
+    fn set_changeable(&mut self, slot: u32, document: &Document) {
+        let at = slot as usize;
+        self.columns.kind[at] = document.kind.map_or(0, |kind| kind.number());
+        self.columns.confidence[at] = document.confidence;
+        self.columns.valid_from[at] = document.valid_from.0;
+        self.columns.valid_to[at] = document.valid_to.map_or(NEVER, |end| end.0);
+        self.columns.recorded_at[at] = document.recorded_at.0;
+
+        let vector = document
+            .vector
+            .as_ref()
+            .filter(|vector| vector.model == self.model && vector.components.len() == self.dimensions)
+            .map(|vector| (&vector.components, f32::from_bits(vector.scale_bits)))
+            .filter(|(_, scale)| scale.is_finite() && *scale > 0.0);
+        let row = self.columns.vector_row[at];
+        if row != NO_ROW {
+            self.vectors.remove(row);
+        }
+        self.columns.vector_row[at] = match vector {
+            Some((components, scale)) => self.vectors.insert(slot, components, scale),
+            None => NO_ROW,
+        };
+        let awaits = document.awaits_vector && vector.is_none();
+        let awaited = self.columns.flags[at] & flag::AWAITS_VECTOR != 0;
+        self.columns.flags[at] &= !flag::AWAITS_VECTOR;
+        if awaits {
+            self.columns.flags[at] |= flag::AWAITS_VECTOR;
+        }
+        self.awaiting = self.awaiting + usize::from(awaits) - usize::from(awaited);
+    }
+
+    fn insert(&mut self, document: &Document, speaker: &str, when: i64, fingerprint: u64) -> u32 {
+        let slot = self.columns.len() as u32;
+        let (length, flags) = self.index_words(document, when);
+        self.lexicon.commit(slot);
+        let row = Row {
+            item: document.item,
+            flags,
+            kind: document.kind.map_or(0, |kind| kind.number()),
+            confidence: document.confidence,
+            namespace: self.names.namespaces.number(&document.namespace),
+            project: self.names.projects.number(&document.project_key),
+            session: self.names.sessions.number(&document.session),
+            agent: self.names.agents.number(&document.agent_key),
+            speaker: self.names.speakers.number(speaker),
+            valid_from: document.valid_from.0,
+            valid_to: document.valid_to.map_or(NEVER, |end| end.0),
+            when,
+            recorded_at: document.recorded_at.0,
+            length,
+            fingerprint,
+            turn_index: document.turn_index.unwrap_or(u32::MAX),
+            vector_row: NO_ROW,
+            tags: document.tags.iter().map(|tag| self.names.tags.number(tag)).collect(),
+            from_turns: document.from_turns.clone().into_boxed_slice(),
+        };
+        self.speakers.add(row.speaker, speaker);
+        self.link(slot, &row);
+        self.total_length += u64::from(length);
+        self.columns.push(row);
+        set_bit(&mut self.alive, slot);
+        self.slots.insert(document.item, slot);
+        slot
+    }
+
+    /// Hands every term of a document to the lexicon; returns its length and what sort of text it is.
+    fn index_words(&mut self, document: &Document, when: i64) -> (u16, u8) {
+        let day = Day::of_millis(when);
+        let context = Context::said_on(Some(day));
+        let mut length = 0_u32;
+        let mut flags = 0_u8;
+        let lexicon = &mut self.lexicon;
+        let mut read = |text: &str| {
+            let seen = text::analyze(text, &context, &Limits::DOCUMENT, &mut |term, _| lexicon.count(term));
+            length += seen.length;
+            for (holds, bit) in [
+                (seen.negated, flag::NEGATED),
+                (seen.says_when, flag::SAYS_WHEN),
+                (seen.says_number, flag::SAYS_NUMBER),
+            ] {
+                flags |= if holds { bit } else { 0 };
+            }
+        };
+        read(&document.label);
+        read(&document.text);
+        document.aliases.iter().for_each(|alias| read(alias));
+        document.tags.iter().for_each(|tag| read(tag));
+        read(&document.speaker);
+        if document.tags.iter().any(|tag| tag == "negated") {
+            flags |= flag::NEGATED;
+        }
+        // The date is the same for all of a session: it is no part of the length.
+        text::date_terms(day, &mut |term, form| {
+            if form != Form::Written {
+                self.lexicon.count(term);
+            }
+        });
+        (u16::try_from(length).unwrap_or(u16::MAX), flags)
+    }
+
+    fn link(&mut self, slot: u32, row: &Row) {
+        if row.turn_index != u32::MAX && row.session != 0 {
+            self.chains.insert((row.project, row.session), row.turn_index, slot);
+        }
+        self.boxed += row.boxed_bytes();
+        for turn in &row.from_turns {
+            self.memories_of.entry(*turn).or_default().push(slot);
+        }
+    }
+
+    /// Takes an item out, at once; its slot is reclaimed by [`Self::compact_if_needed`]. Returns whether it was there.
+    pub fn remove(&mut self, item: Item) -> bool {
+        let Some(slot) = self.slots.remove(&item) else { return false };
+        let at = slot as usize;
+        if let Some(word) = self.alive.get_mut(at / 64) {
+            *word &= !(1 << (slot % 64));
+        }
+        self.dead += 1;
+        self.total_length -= u64::from(self.columns.length[at]);
+        let row = std::mem::replace(&mut self.columns.vector_row[at], NO_ROW);
+        if row != NO_ROW {
+            self.vectors.remove(row);
+        }
+        if self.columns.flags[at] & flag::AWAITS_VECTOR != 0 {
+            self.awaiting -= 1;
+        }
+        self.boxed -= self.columns.row(at).map_or(0, |row| row.boxed_bytes());
+        self.speakers.remove(self.columns.speaker[at]);
+        if self.columns.turn_index[at] != u32::MAX {
+            let session = (self.columns.project[at], self.columns.session[at]);
+            self.chains.remove(session, self.columns.turn_index[at], slot);
+        }
+        for turn in std::mem::take(&mut self.columns.from_turns[at]) {
+            if let Some(memories) = self.memories_of.get_mut(&turn) {
+                memories.retain(|memory| *memory != slot);
+                if memories.is_empty() {
+                    self.memories_of.remove(&turn);
+                }
+            }
+        }
+        self.columns.tags[at] = Box::default();
+        true
+    }
+
+    /// Builds the index anew without its dead slots when they are a quarter of it. Returns whether it did. Costs time in
+    /// proportion to the index, so its owner calls it between changes, not within one.
+    pub fn compact_if_needed(&mut self) -> bool {
+        if self.dead < DEAD_MIN || self.dead * 4 < self.columns.len() {
+            return false;
+        }
+        let mut renumbered: Vec<u32> = vec![u32::MAX; self.columns.len()];
+        let mut fresh = Self::new(&self.model, self.dimensions);
+        fresh.fingerprints = self.fingerprints.clone();
+        for slot in each_bit(&self.alive) {
+            let Some(mut row) = self.columns.row(slot as usize) else { continue };
+            let number = fresh.columns.len() as u32;
+            renumbered[slot as usize] = number;
+            row.namespace = fresh.names.namespaces.number(self.names.namespaces.name(row.namespace));
+            row.project = fresh.names.projects.number(self.names.projects.name(row.project));
+            row.session = fresh.names.sessions.number(self.names.sessions.name(row.session));
+            row.agent = fresh.names.agents.number(self.names.agents.name(row.agent));
+            let speaker = self.names.speakers.name(row.speaker);
+            row.speaker = fresh.names.speakers.number(speaker);
+            row.tags = row.tags.iter().map(|tag| fresh.names.tags.number(self.names.tags.name(*tag))).collect();
+            row.vector_row = NO_ROW;
+            fresh.speakers.add(row.speaker, speaker);
+            fresh.link(number, &row);
+            fresh.total_length += u64::from(row.length);
+            fresh.awaiting += usize::from(row.flags & flag::AWAITS_VECTOR != 0);
+            set_bit(&mut fresh.alive, number);
+            fresh.slots.insert(row.item, number);
+            fresh.columns.push(row);
+        }
+        let renumber = |slot: u32| renumbered.get(slot as usize).copied().filter(|number| *number != u32::MAX);
+        fresh.lexicon = self.lexicon.compacted(renumber);
+        fresh.vectors = self.vectors.compacted(renumber, |slot, row| {
+            if let Some(place) = fresh.columns.vector_row.get_mut(slot as usize) {
+                *place = row;
+            }
+        });
+        *self = fresh;
+        true
+    }
+
+    /// Bytes held, for the budget of the node: counted, not measured, and within some 10 % of the truth.
+    pub fn resident_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.slots.capacity() * 8 / 7 * (size_of::<(Item, u32)>() + 1)
+            + self.columns.resident_bytes()
+            + self.boxed
+            + self.alive.capacity() * 8
+            + self.lexicon.resident_bytes()
+            + self.vectors.resident_bytes()
+            + self.names.resident_bytes()
+            + self.chains.resident_bytes()
+            + self.memories_of.capacity() * 8 / 7 * 41
+            + self.memories_of.len() * 16
+    }
+}
+
+fn set_bit(bits: &mut Vec<u64>, slot: u32) {
+    let word = slot as usize / 64;
+    if bits.len() <= word {
+        bits.resize(word + 1, 0);
+    }
+    bits[word] |= 1 << (slot % 64);
+}
+
+/// The numbers of the bits that are set, ascending.
+fn each_bit(bits: &[u64]) -> impl Iterator<Item = u32> + '_ {
+    (0_u32..).zip(bits).flat_map(|(word, bits)| {
+        let mut left = *bits;
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let at = left.trailing_zeros();
+            left &= left - 1;
+            Some(word * 64 + at)
+        })
+    })
+}

@@ -1,0 +1,68 @@
+//! The gRPC services: one file a call. They read the message, do the work, write the answer.
+
+mod delete;
+mod hits;
+mod meta;
+mod observe;
+mod prime;
+mod query;
+mod related;
+mod resolve;
+mod scopes;
+mod stats;
+mod store_link;
+mod store_memory;
+mod update;
+mod views;
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+use waggle_proto::wire::memory_service_server::MemoryService;
+use waggle_proto::wire::{
+    DeleteMemoryReply, DeleteMemoryRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply,
+    PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply, ResolveConflictRequest,
+    StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply, StoreMemoryRequest, UpdateMemoryReply,
+    UpdateMemoryRequest,
+};
+
+use crate::engine::Engine;
+pub(crate) use meta::MetaCalls;
+
+/// MemoryService.
+#[derive(Clone)]
+pub(crate) struct MemoryCalls {
+    pub(crate) engine: Arc<Engine>,
+}
+
+macro_rules! calls {
+    ($($name:ident($request:ty) -> $reply:ty = $module:ident;)*) => {
+        #[tonic::async_trait]
+        impl MemoryService for MemoryCalls {
+            $(
+                async fn $name(&self, request: Request<$request>) -> Result<Response<$reply>, Status> {
+                    let started = self.engine.clock.monotonic();
+                    let result = $module::handle(&self.engine, request.into_inner()).await;
+                    let spent = self.engine.clock.monotonic().saturating_sub(started);
+                    metrics::histogram!("waggle_node_call_duration_seconds", "call" => stringify!($name))
+                        .record(spent.as_secs_f64());
+                    Ok(Response::new(result?))
+                }
+            )*
+        }
+    };
+}
+
+calls! {
+    observe(ObserveRequest) -> ObserveReply = observe;
+    store_memory(StoreMemoryRequest) -> StoreMemoryReply = store_memory;
+    store_link(StoreLinkRequest) -> StoreLinkReply = store_link;
+    update_memory(UpdateMemoryRequest) -> UpdateMemoryReply = update;
+    delete_memory(DeleteMemoryRequest) -> DeleteMemoryReply = delete;
+    resolve_conflict(ResolveConflictRequest) -> ResolveConflictReply = resolve;
+    query(QueryRequest) -> QueryReply = query;
+    prime(PrimeRequest) -> PrimeReply = prime;
+    related(RelatedRequest) -> RelatedReply = related;
+    list_scopes(ListScopesRequest) -> ListScopesReply = scopes;
+    stats(StatsRequest) -> StatsReply = stats;
+}

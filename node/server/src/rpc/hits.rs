@@ -1,0 +1,268 @@
+//! From what the index found to what an answer shows: checked against the state, in rank order, with conflicts beside
+//! each other and expansion along links after everything that matched by itself.
+
+use std::collections::BTreeSet;
+
+use waggle_memory::id::MemoryId;
+use waggle_memory::link::Link;
+use waggle_memory::memory::Memory;
+use waggle_memory::tables::Item;
+use waggle_memory::tables::typed::TenantRows;
+use waggle_memory::time::Millis;
+use waggle_memory::time_words::{TimeIntent, TimeOrder};
+use waggle_proto::wire::{self, FusionHit, HitExplain, NodeHit, TurnHit};
+use waggle_recall::index::Hit;
+
+use super::related::Walk;
+use super::views;
+
+/// Hits within this part of the best score are about the same topic: time words order only those.
+const TOPIC_GATE: f32 = 0.85;
+/// Best hits from which links are followed.
+const SEEDS_MAX: usize = 10;
+
+/// How an answer is put together.
+pub(super) struct Assembly {
+    pub(super) nodes_max: usize,
+    pub(super) turns_max: usize,
+    pub(super) depth: u32,
+    pub(super) expand_depth: u32,
+    pub(super) explain: bool,
+    /// The moment of the world clock for which states are shown.
+    pub(super) at: Millis,
+    /// Show the text that was recorded by then.
+    pub(super) recorded_by: Option<Millis>,
+    pub(super) closed_too: bool,
+    /// Key of the project in scope; None for the whole tenant.
+    pub(super) project: Option<String>,
+}
+
+/// What an answer shows.
+#[derive(Default)]
+pub(super) struct Shown {
+    pub(super) nodes: Vec<NodeHit>,
+    pub(super) memories: Vec<Memory>,
+    pub(super) turns: Vec<TurnHit>,
+    pub(super) ranking: Vec<FusionHit>,
+    pub(super) conflicts: Vec<Link>,
+    pub(super) more: bool,
+}
+
+impl Assembly {
+    pub(super) fn assemble(&self, rows: TenantRows<'_>, hits: Vec<Hit>, shown_before: &BTreeSet<u32>) -> Shown {
+        let mut shown = Shown::default();
+        let mut placed: BTreeSet<MemoryId> = BTreeSet::new();
+        for hit in hits {
+            if shown_before.contains(&short_hash(hit.item)) {
+                if let Item::Memory(id) = hit.item {
+                    placed.insert(id);
+                }
+                continue;
+            }
+            match hit.item {
+                Item::Memory(id) if placed.contains(&id) => {}
+                Item::Memory(id) if shown.nodes.len() < self.nodes_max => self.place(rows, &mut shown, &mut placed, id, &hit),
+                Item::Turn(id) if shown.turns.len() < self.turns_max => {
+                    if let Some(turn) = rows.turn(id) {
+                        shown.ranking.push(fusion(true, &id.bytes(), hit.score));
+                        shown.turns.push(turn_hit(&turn, &hit, self.explain));
+                    }
+                }
+                _ => shown.more = true,
+            }
+        }
+        self.expand(rows, &mut shown, &mut placed, shown_before);
+        shown
+    }
+
+    /// Places a memory and, right after it, the other sides of its open conflicts.
+    fn place(
+        &self,
+        rows: TenantRows<'_>,
+        shown: &mut Shown,
+        placed: &mut BTreeSet<MemoryId>,
+        id: MemoryId,
+        hit: &Hit,
+    ) {
+        let Some(memory) = rows.memory(id) else { return };
+        let mut node = self.node(rows, shown, &memory, hit.score);
+        node.turn_ids = hit.turns.iter().map(|turn| turn.bytes().to_vec()).collect();
+        node.explain = self.explain.then(|| explained(hit));
+        shown.ranking.push(fusion(false, &id.bytes(), hit.score));
+        placed.insert(id);
+        let open: Vec<Link> = views::conflicts_at(rows, &memory, false);
+        shown.nodes.push(node);
+        shown.memories.push(memory);
+        for link in open {
+            let other = link.other_end(id);
+            if shown.nodes.len() < self.nodes_max
+                && !placed.contains(&other)
+                && let Some(memory) = rows.memory(other)
+                && self.is_in_scope(&memory)
+            {
+                let node = self.node(rows, shown, &memory, hit.score);
+                shown.ranking.push(fusion(false, &other.bytes(), hit.score));
+                shown.nodes.push(node);
+                shown.memories.push(memory);
+                placed.insert(other);
+            }
+        }
+    }
+
+    fn is_in_scope(&self, memory: &Memory) -> bool {
+        let key = memory.scope.project_key();
+        key.is_empty() || self.project.as_ref().is_none_or(|project| *project == key)
+    }
+
+    fn node(&self, rows: TenantRows<'_>, shown: &mut Shown, memory: &Memory, score: f32) -> NodeHit {
+        let (mut view, conflicts) = views::brief(rows, memory, self.at);
+        let mut learned_later = false;
+        if let Some(by) = self.recorded_by {
+            learned_later = show_as_recorded_by(rows, memory, &mut view, by);
+        }
+        for link in conflicts {
+            if !shown.conflicts.iter().any(|known| known.id == link.id) {
+                shown.conflicts.push(link);
+            }
+        }
+        NodeHit { memory: Some(view), score, learned_later, ..NodeHit::default() }
+    }
+
+    /// Follows links from the best hits. What matched neither word nor meaning never stands above what did.
+    fn expand(
+        &self,
+        rows: TenantRows<'_>,
+        shown: &mut Shown,
+        placed: &mut BTreeSet<MemoryId>,
+        shown_before: &BTreeSet<u32>,
+    ) {
+        let depth = self.depth.max(self.expand_depth);
+        if depth == 0 || shown.nodes.is_empty() {
+            return;
+        }
+        let extra = usize::try_from(self.expand_depth).unwrap_or(0).saturating_mul(self.nodes_max);
+        let room = self.nodes_max.saturating_sub(shown.nodes.len()).saturating_add(extra);
+        if room == 0 {
+            return;
+        }
+        let seeds: Vec<MemoryId> = shown.memories.iter().take(SEEDS_MAX).map(|memory| memory.id).collect();
+        let last = shown.ranking.last().map_or(0.0, |hit| hit.score);
+        let best = shown.nodes.first().map_or(0.0, |node| node.score);
+        let walk = Walk {
+            depth_max: depth,
+            closed_too: self.closed_too,
+            now: self.at,
+            project: self.project.clone(),
+            may_cross: false,
+        };
+        for reached in walk.from(rows, &seeds).into_iter().take(room.saturating_add(placed.len())) {
+            let id = reached.memory.id;
+            if placed.len() >= room.saturating_add(self.nodes_max)
+                || shown_before.contains(&short_hash(Item::Memory(id)))
+                || !placed.insert(id)
+            {
+                continue;
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a score for display, below one million")]
+            let strength = reached.strength_millionths as f32 / 1_000_000.0;
+            let score = (best * strength).min(last);
+            let mut node = self.node(rows, shown, &reached.memory, score);
+            node.support = true;
+            node.explain = self.explain.then(|| HitExplain {
+                path: reached.path.iter().map(|link| link.bytes().to_vec()).collect(),
+                ..HitExplain::default()
+            });
+            shown.ranking.push(fusion(false, &id.bytes(), score));
+            shown.nodes.push(node);
+            shown.memories.push(reached.memory);
+        }
+    }
+}
+
+/// Four bytes that stand for an item in a cursor.
+pub(super) fn short_hash(item: Item) -> u32 {
+    let (tag, bytes) = match item {
+        Item::Memory(id) => (0u8, id.bytes()),
+        Item::Turn(id) => (1u8, id.bytes()),
+    };
+    waggle_proto::wire::short_hash(tag == 1, &bytes)
+}
+
+fn fusion(is_turn: bool, id: &[u8], score: f32) -> FusionHit {
+    FusionHit { is_turn, id: id.to_vec(), score }
+}
+
+fn explained(hit: &Hit) -> HitExplain {
+    let rank = |rank: Option<u32>| rank.unwrap_or(0);
+    HitExplain {
+        lexical: hit.bm25,
+        lexical_rank: rank(hit.lexical_rank),
+        dense: hit.cosine.unwrap_or(0.0),
+        dense_rank: rank(hit.dense_rank),
+        matched_words: hit.matched_terms.clone(),
+        ..HitExplain::default()
+    }
+}
+
+fn turn_hit(turn: &waggle_memory::transcript::Turn, hit: &Hit, explain: bool) -> TurnHit {
+    TurnHit {
+        turn_id: turn.id.bytes().to_vec(),
+        scope: Some(wire::scope(&turn.scope)),
+        turn_index: turn.turn_index,
+        role: u32::from(turn.role.number()),
+        text: turn.text.clone(),
+        observed_at: turn.observed_at.0,
+        memory_ids: turn.memories.iter().map(|id| id.bytes().to_vec()).collect(),
+        score: hit.score,
+        superseded: hit.superseded,
+        outside_period: false,
+        explain: explain.then(|| explained(hit)),
+    }
+}
+
+/// Shows the text that was recorded by a moment; true when nothing was, and the first text stands in.
+fn show_as_recorded_by(rows: TenantRows<'_>, memory: &Memory, view: &mut wire::Memory, by: Millis) -> bool {
+    if memory.updated_at <= by {
+        return false;
+    }
+    let most = usize::try_from(Memory::VERSIONS_KEPT_MAX).unwrap_or(usize::MAX);
+    let versions = rows.versions(memory.id, most);
+    let known = versions.iter().find(|version| version.recorded_at <= by);
+    if let Some(version) = known.or(versions.last()) {
+        view.label.clone_from(&version.label);
+        view.content.clone_from(&version.content);
+        view.kind = u32::from(version.kind.number());
+        view.version = version.version;
+        view.tags.clone_from(&version.tags);
+    }
+    memory.recorded_at > by
+}
+
+/// Orders hits of one topic by time, where the query asks for it.
+pub(super) fn order_by_time(hits: &mut [Hit], intent: &TimeIntent, start_of: impl Fn(Item) -> Option<(Millis, bool)>) {
+    if intent.order == TimeOrder::None {
+        return;
+    }
+    let best = hits.first().map_or(0.0, |hit| hit.score);
+    let topic = hits.iter().take_while(|hit| hit.score >= best * TOPIC_GATE).count();
+    let Some(topic) = hits.get_mut(..topic) else { return };
+    // Both marks of a hit are looked up once: sorting asks often.
+    let mut dated: Vec<(Hit, Millis, bool)> = topic
+        .iter()
+        .map(|hit| {
+            let (start, closed) = start_of(hit.item).unwrap_or((Millis(0), false));
+            (hit.clone(), start, closed)
+        })
+        .collect();
+    match intent.order {
+        TimeOrder::Latest => dated.sort_by_key(|(_, start, _)| std::cmp::Reverse(*start)),
+        TimeOrder::Oldest => dated.sort_by_key(|(_, start, _)| *start),
+        TimeOrder::Former => dated.sort_by_key(|(_, _, closed)| !*closed),
+        TimeOrder::None => {}
+    }
+    // Ranks keep their scores, so that the list stays in the order of its scores.
+    let scores: Vec<f32> = topic.iter().map(|hit| hit.score).collect();
+    for ((place, (hit, ..)), score) in topic.iter_mut().zip(dated).zip(scores) {
+        *place = Hit { score, ..hit };
+    }
+}

@@ -1,0 +1,80 @@
+//! get_stats: from counters that apply keeps, at the same cost for any size.
+
+use std::sync::Arc;
+
+use waggle_memory::kind::{Confidence, Relationship};
+use waggle_memory::meta::ShardId;
+use waggle_memory::tables::typed::TenantRows;
+use waggle_proto::wire::{ConnectedMemory, LinkCount, StatsReply, StatsRequest};
+
+use super::views;
+use crate::call::Call;
+use crate::engine::Engine;
+use crate::error::CallError;
+
+/// Memories in the lists of the most recent and the best connected.
+const LISTED: usize = 10;
+/// Newest memories that are looked through for those of one project.
+const LOOKED_THROUGH_MAX: usize = 500;
+
+pub(super) async fn handle(engine: &Arc<Engine>, request: StatsRequest) -> Result<StatsReply, CallError> {
+    let call = Call::new(engine, request.context)?;
+    call.linearize().await?;
+    let shard = call.shard;
+    call.read(move |engine, rows| Ok(counted(engine, shard, rows, &request.project))).await
+}
+
+fn counted(engine: &Engine, shard: ShardId, rows: TenantRows<'_>, project: &str) -> StatsReply {
+    let now = engine.clock.wall();
+    let state = rows.state();
+    let project_row = rows.project(project);
+    let all = project.trim().is_empty();
+    let counters = if all { state.counters.clone() } else { project_row.clone().unwrap_or_default().counters };
+    let project_key = waggle_memory::scope::name_key(project);
+    let in_project = |key: String| all || key == project_key;
+    let newest = rows.newest_memories(if all { LISTED } else { LOOKED_THROUGH_MAX });
+    let links_by_kind = Relationship::ALL.iter().flat_map(|relationship| {
+        let counters = &counters;
+        Confidence::ALL.iter().filter_map(move |confidence| {
+            let row = counters.links.get(usize::from(relationship.number()))?;
+            let count = *row.get(usize::from(confidence.number()))?;
+            (count > 0).then_some(LinkCount {
+                relationship: u32::from(relationship.number()),
+                confidence: u32::from(confidence.number()),
+                count,
+            })
+        })
+    });
+    let index = engine.index_status(rows.tenant());
+    StatsReply {
+        memories: counters.memories(),
+        links: counters.links_total(),
+        memories_by_kind: counters.memories_by_kind.to_vec(),
+        links_by_kind: links_by_kind.collect(),
+        open_conflicts: counters.open_conflicts,
+        closed: counters.memories_closed,
+        sessions: counters.sessions,
+        turns: counters.turns,
+        text_bytes: counters.text_bytes,
+        awaiting_vectors: state.awaiting_vectors,
+        embedding_model: engine.embedder.model().to_owned(),
+        index_state: index.word.to_owned(),
+        index_bytes: u64::try_from(index.bytes).unwrap_or(u64::MAX),
+        index_documents: u64::try_from(index.documents).unwrap_or(u64::MAX),
+        most_connected: state
+            .most_connected
+            .iter()
+            .filter_map(|(id, links)| {
+                let memory = rows.memory(*id).filter(|memory| in_project(memory.scope.project_key()))?;
+                Some(ConnectedMemory { id: id.bytes().to_vec(), label: memory.label, links: *links })
+            })
+            .collect(),
+        most_recent: newest
+            .iter()
+            .filter(|memory| in_project(memory.scope.project_key()))
+            .take(LISTED)
+            .map(|memory| views::brief(rows, memory, now).0)
+            .collect(),
+        project_known: all || project_row.is_some(),
+    }
+}
