@@ -18,6 +18,8 @@ pub struct NodeConfig {
     listen: SocketAddr,
     admin_listen: SocketAddr,
     shard_count: u32,
+    store_bytes_max: u64,
+    disk_reserve_bytes: u64,
     raft: RaftConfig,
     recall: RecallConfig,
     tls: TlsFiles,
@@ -28,11 +30,9 @@ pub struct NodeConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaftConfig {
     heartbeat_interval: Duration,
-    heartbeat_min_interval: Duration,
     election_timeout_min: Duration,
     election_timeout_max: Duration,
     snapshot_entries: u64,
-    lag_entries: u64,
     kept_entries: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct GatewayConfig {
     node_id: u64,
     pepper_file: PathBuf,
     cluster_secret_file: PathBuf,
-    operator_key_file: Option<PathBuf>,
+    environment: String,
     limits: CallLimits,
     tls: TlsFiles,
     log: LogConfig,
@@ -90,21 +90,16 @@ macro_rules! getters {
     };
 }
 
-getters!(NodeConfig { listen: SocketAddr, admin_listen: SocketAddr, shard_count: u32;
+getters!(NodeConfig { listen: SocketAddr, admin_listen: SocketAddr, shard_count: u32, store_bytes_max: u64,
+    disk_reserve_bytes: u64;
     data_dir: Path, raft: RaftConfig, recall: RecallConfig, tls: TlsFiles, log: LogConfig });
-getters!(RaftConfig { heartbeat_interval: Duration, heartbeat_min_interval: Duration, election_timeout_min: Duration,
-    election_timeout_max: Duration, snapshot_entries: u64, lag_entries: u64, kept_entries: u64; });
+getters!(RaftConfig { heartbeat_interval: Duration, election_timeout_min: Duration,
+    election_timeout_max: Duration, snapshot_entries: u64, kept_entries: u64; });
 getters!(RecallConfig { index_bytes_max: u64, encoder_deferral_budget: Duration; });
 getters!(GatewayConfig { listen: SocketAddr, admin_listen: SocketAddr, node_id: u64;
-    public_hosts: [String], allowed_origins: [String], node: str, pepper_file: Path, cluster_secret_file: Path,
+    environment: str, public_hosts: [String], allowed_origins: [String], node: str, pepper_file: Path, cluster_secret_file: Path,
     limits: CallLimits, tls: TlsFiles, log: LogConfig });
 getters!(LogConfig { format: LogFormat; filter: str });
-
-impl GatewayConfig {
-    pub fn operator_key_file(&self) -> Option<&Path> {
-        self.operator_key_file.as_deref()
-    }
-}
 
 impl RaftConfig {
     /// The defaults of the registry, which a test proves to fit together.
@@ -128,6 +123,8 @@ pub fn node(raw: &Raw) -> Result<NodeConfig, Problems> {
         listen: reader.listen("node.listen"),
         admin_listen: reader.listen("node.admin_listen"),
         shard_count: reader.narrow("node.shard_count"),
+        store_bytes_max: reader.number("node.store_bytes_max"),
+        disk_reserve_bytes: reader.number("node.disk_reserve_bytes"),
         raft: raft(&mut reader),
         recall: recall(&mut reader),
         tls: tls(&mut reader),
@@ -150,7 +147,7 @@ pub fn gateway(raw: &Raw) -> Result<GatewayConfig, Problems> {
         node_id: reader.number("gateway.node_id"),
         pepper_file: reader.path("gateway.pepper_file"),
         cluster_secret_file: reader.path("gateway.cluster_secret_file"),
-        operator_key_file: reader.optional_path("gateway.operator_key_file"),
+        environment: reader.text("gateway.environment"),
         limits: CallLimits {
             body_bytes_max: usize::try_from(reader.number("limits.body_bytes_max")).unwrap_or(usize::MAX),
             reads_per_minute: reader.narrow("limits.reads_per_minute"),
@@ -171,6 +168,14 @@ pub fn gateway(raw: &Raw) -> Result<GatewayConfig, Problems> {
             "gateway.listen",
             format!("gateway.listen {} takes calls from everywhere, but gateway.public_hosts names no host", config.listen),
             "name the hosts that clients use, or listen on one address",
+        );
+    }
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if config.environment.is_empty() || config.environment.len() > 16 || !config.environment.bytes().all(plain) {
+        reader.conflict(
+            "gateway.environment",
+            format!("gateway.environment: '{}' is not 1 to 16 of a-z and 0-9", config.environment.escape_debug()),
+            "write a short word, such as prod",
         );
     }
     for host in &config.public_hosts {
@@ -197,28 +202,25 @@ pub fn gateway(raw: &Raw) -> Result<GatewayConfig, Problems> {
 fn raft(reader: &mut Reader<'_>) -> RaftConfig {
     let config = RaftConfig {
         heartbeat_interval: reader.time("raft.heartbeat_interval"),
-        heartbeat_min_interval: reader.time("raft.heartbeat_min_interval"),
         election_timeout_min: reader.time("raft.election_timeout_min"),
         election_timeout_max: reader.time("raft.election_timeout_max"),
         snapshot_entries: reader.number("raft.snapshot_entries"),
-        lag_entries: reader.number("raft.lag_entries"),
         kept_entries: reader.number("raft.kept_entries"),
     };
-    // A leader looks at its heartbeat once a tick, 13/64 of the interval; one that was spared because of a write may
-    // be followed by silence for all three. The followers must sit that out.
-    let silence = config.heartbeat_interval + config.heartbeat_min_interval + config.heartbeat_interval * 13 / 64;
+    // Two heartbeats and a tick: a leader looks at its heartbeat once a tick, 13/64 of the interval, and the one that a
+    // write made superfluous (heartbeat_min_interval, which is the interval) is missing besides.
+    let silence = config.heartbeat_interval * 2 + config.heartbeat_interval * 13 / 64;
     if silence >= config.election_timeout_min {
         reader.conflict(
             "raft.election_timeout_min",
             format!(
                 "raft.election_timeout_min {} is not above the longest silence of a healthy leader, {} \
-                 (heartbeat_interval {} + heartbeat_min_interval {} + 13/64 of the interval)",
+                 (two raft.heartbeat_interval of {} and a tick of 13/64 of it)",
                 show_time(config.election_timeout_min),
                 show_time(silence),
                 show_time(config.heartbeat_interval),
-                show_time(config.heartbeat_min_interval),
             ),
-            "raise the timeout or lower the intervals",
+            "raise the timeout or lower the interval",
         );
     }
     if config.election_timeout_min >= config.election_timeout_max {
@@ -230,16 +232,6 @@ fn raft(reader: &mut Reader<'_>) -> RaftConfig {
                 show_time(config.election_timeout_min)
             ),
             "twice the minimum is usual: without a spread, followers stand against each other",
-        );
-    }
-    if config.lag_entries <= config.snapshot_entries {
-        reader.conflict(
-            "raft.lag_entries",
-            format!(
-                "raft.lag_entries {} is not above raft.snapshot_entries {}",
-                config.lag_entries, config.snapshot_entries
-            ),
-            "else followers are sent snapshots that they do not need; twice as many is usual",
         );
     }
     config
@@ -337,13 +329,9 @@ impl<'a> Reader<'a> {
     }
 
     fn path(&mut self, path: &str) -> PathBuf {
-        self.optional_path(path).unwrap_or_default()
-    }
-
-    fn optional_path(&mut self, path: &str) -> Option<PathBuf> {
         match self.value(path) {
-            Some(Value::Path(path)) => Some(path),
-            _ => None,
+            Some(Value::Path(path)) => path,
+            _ => PathBuf::new(),
         }
     }
 

@@ -59,6 +59,12 @@ impl DataDir {
         self.root.join("dev-key")
     }
 
+    /// Present since the first start was complete. Before it nothing was ever acknowledged, so what an unfinished first
+    /// start left may be removed; after it a missing database is a loss, and the node must not start.
+    pub fn started(&self) -> PathBuf {
+        self.root.join("identity/started")
+    }
+
     fn cluster_id(&self) -> PathBuf {
         self.root.join("identity/cluster-id")
     }

@@ -152,15 +152,15 @@ bounds! {
     /// How long a write waits for its vector before it goes on without.
     Millis ENCODER_DEFERRAL_BUDGET = Duration::from_millis(50), costs "that much latency of a write";
     /// Texts that wait for the encoder.
-    Count ENCODER_QUEUE_MAX = 10_000, costs "the texts, up to 64 KiB each; what finds no place is encoded later";
+    Count ENCODER_QUEUE_MAX = 4_096, costs "the texts, up to 64 KiB each; what finds no place is encoded later";
     /// Proposals of one shard that are not answered yet.
-    Count PROPOSALS_IN_FLIGHT_MAX = 1_024, costs "their entries; more is refused as overload";
+    Count PROPOSALS_IN_FLIGHT_MAX = 4_096, costs "their entries; more is refused as overload";
     /// Bytes of those proposals.
-    Bytes PROPOSAL_BYTES_IN_FLIGHT_MAX = 64 * MIB, costs "that many bytes for each led shard";
-    /// One entry of the log.
-    Bytes ENTRY_BYTES_MAX = 16 * MIB, costs "one message between nodes, and one write to disk";
+    Bytes PROPOSAL_BYTES_IN_FLIGHT_MAX = 32 * MIB, costs "that many bytes for each led shard";
+    /// One command, which is one entry of the log.
+    Bytes ENTRY_BYTES_MAX = 4 * MIB, costs "one message between nodes, and one write to disk";
     /// A message between two processes of a cluster.
-    Bytes RPC_BYTES_MAX = 20 * MIB, costs "that many bytes for each call in flight";
+    Bytes RPC_BYTES_MAX = 32 * MIB, costs "that many bytes for each call in flight";
     /// Bytes of the entries in one append to a follower.
     Bytes APPEND_BYTES_MAX = 4 * MIB, costs "one message between nodes";
     /// Events in one page of the audit.
@@ -231,8 +231,9 @@ fn narrow(value: usize) -> u32 {
 // Relations that the rest of the code relies on, checked where a wrong number can still be corrected.
 const _: () = {
     assert!(CONTENT_BYTES_MAX < MESSAGE_BYTES_MAX && MESSAGE_BYTES_MAX < BODY_BYTES_MAX);
-    assert!(BODY_BYTES_MAX < ENTRY_BYTES_MAX && ENTRY_BYTES_MAX < RPC_BYTES_MAX);
-    assert!(TRANSCRIPT_BATCH_BYTES_MAX < ENTRY_BYTES_MAX);
+    // A turn is two messages, and one entry holds it with what is extracted from it.
+    assert!(2 * MESSAGE_BYTES_MAX < ENTRY_BYTES_MAX && ENTRY_BYTES_MAX < PROPOSAL_BYTES_IN_FLIGHT_MAX);
+    assert!(BODY_BYTES_MAX < RPC_BYTES_MAX && ENTRY_BYTES_MAX < RPC_BYTES_MAX);
     assert!(TOKEN_BUDGET_MIN < TOKEN_BUDGET_DEFAULT && TOKEN_BUDGET_DEFAULT < TOKEN_BUDGET_MAX);
     assert!(CALL_TIME_DEFAULT.as_millis() <= CALL_TIME_MAX.as_millis());
     // A revocation must be felt within five seconds.

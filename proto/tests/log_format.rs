@@ -1,6 +1,8 @@
 //! The persisted format: what is written is read back, what was written before is read for ever, and nothing else is
 //! taken for a message.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod generate;
 
 use std::fmt::{Debug, Write};

@@ -182,7 +182,7 @@ fn check_value(field: &Field, value: &Value, now: Millis) -> Result<Argument, Fa
         FieldKind::Flag { .. } => {
             value.as_bool().map(Argument::Flag).ok_or_else(|| wrong_type(field.name, "true or false", value))
         }
-        FieldKind::Texts { items_max, bytes_max } => {
+        FieldKind::Texts { items_max, bytes_max, .. } => {
             let items = list(field.name, value, *items_max)?;
             let texts = items.iter().map(|item| check_text(field.name, item, *bytes_max)).collect::<Result<_, _>>()?;
             Ok(Argument::Texts(texts))
@@ -252,7 +252,7 @@ fn check_word(name: &str, word: &str, allowed: &[&str]) -> Result<String, Fault>
     if allowed.contains(&word) {
         return Ok(word.to_owned());
     }
-    let hint = nearest(word, allowed).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    let hint = nearest(word, allowed).map(|near| format!("; did you mean '{near}'?")).unwrap_or_else(|| ";".to_owned());
     Err(Fault::validation(
         name,
         format!("field '{name}' is '{}'{hint} Allowed: {}", quoted(word), allowed.join(", ")),

@@ -121,7 +121,8 @@ pub(crate) enum FieldKind {
     Integer { min: i64, max: i64, default: Option<i64> },
     Number { min: f64, max: f64, default: Option<f64> },
     Flag { default: bool },
-    Texts { items_max: usize, bytes_max: usize },
+    /// `empty` says whether leaving it out means the empty list.
+    Texts { items_max: usize, bytes_max: usize, empty: bool },
     /// As Texts, of a closed list.
     Words { items_max: usize, allowed: fn() -> Vec<&'static str> },
     /// A UUID.
@@ -156,7 +157,9 @@ impl Field {
                 with_default(json!({"type": "number", "minimum": min, "maximum": max}), default.map(Value::from))
             }
             FieldKind::Flag { default } => json!({"type": "boolean", "default": default}),
-            FieldKind::Texts { .. } => json!({"type": "array", "items": {"type": "string"}, "default": []}),
+            FieldKind::Texts { empty, .. } => {
+                with_default(json!({"type": "array", "items": {"type": "string"}}), empty.then(|| json!([])))
+            }
             FieldKind::Words { allowed, .. } => {
                 json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
             }

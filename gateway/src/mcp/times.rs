@@ -48,7 +48,7 @@ fn ago(text: &str, now: Millis) -> Option<Millis> {
 }
 
 fn calendar(words: &str, now: Millis) -> Option<Millis> {
-    let today = Timestamp::from_millisecond(now.0).ok()?.to_zoned(TimeZone::UTC).date();
+    let today = TimeZone::UTC.to_datetime(Timestamp::from_millisecond(now.0).ok()?).date();
     let monday = today.checked_sub(Span::new().days(i64::from(today.weekday().to_monday_zero_offset()))).ok()?;
     let first = today.first_of_month();
     let date = match words {
@@ -65,7 +65,7 @@ fn calendar(words: &str, now: Millis) -> Option<Millis> {
 
 fn start_of(date: Date) -> Option<Millis> {
     let midnight: DateTime = date.to_datetime(jiff::civil::Time::midnight());
-    let instant = midnight.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    let instant = TimeZone::UTC.to_timestamp(midnight).ok()?;
     Some(Millis(instant.as_millisecond()))
 }
 

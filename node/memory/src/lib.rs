@@ -19,6 +19,7 @@ pub mod outcome;
 pub mod tables;
 
 pub mod apply;
+pub mod invariant;
 
 pub mod extract;
 pub mod rank;

@@ -11,7 +11,7 @@ use waggle_memory::id::{RequestId, TenantId};
 use waggle_memory::meta::{KeyId, NodeId, Placement, ShardId};
 use waggle_memory::rank::Tuning;
 use waggle_memory::tables::typed::TenantRows;
-use waggle_memory::tables::{Key, ReadTables as _, Row, ShardKey};
+use waggle_memory::tables::{Key, Row, ShardKey};
 use waggle_memory::time::Millis;
 use waggle_recall::cache::IndexCache;
 use waggle_recall::index::TenantIndex;

@@ -342,3 +342,7 @@ impl Reader<'_> {
         String::from_utf8(text).map_err(|_| MalformedKey("a text is not UTF-8"))
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests;

@@ -303,3 +303,7 @@ fn row_of(kind: KeyKind, key: &Key, value: &[u8]) -> Result<Row, Fault> {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().take(64).map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests;

@@ -37,7 +37,7 @@ impl Draw {
                 scope: self.scope(),
                 namespace: self.text(),
                 origin: self.pick(Origin::ALL),
-                pair: PairId::from_bytes(self.bytes()),
+                pair: PairId::from_bytes(self.id()),
                 turns: self.list(Self::new_turn),
                 memories: self.list(Self::new_memory),
                 links: self.list(Self::new_link),
@@ -114,7 +114,7 @@ impl Draw {
             statement: self.statement(),
             rules_version: self.u32(),
             evidence: NewEvidence {
-                id: EvidenceId::from_bytes(self.bytes()),
+                id: EvidenceId::from_bytes(self.id()),
                 span: self.maybe(|draw| NewSpan { turn: draw.u32(), start: draw.u32(), end: draw.u32() }),
                 text: self.text(),
                 observed_at: self.maybe(Self::time),

@@ -1,5 +1,5 @@
 //! Values of every persisted type, made from a seed. Shared with the tests of the store.
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "tests: each binary uses a part")]
 
 pub mod commands;
 mod keys;
@@ -16,17 +16,24 @@ pub struct Draw {
     state: u64,
     /// Every optional part is there and no list is empty.
     full: bool,
+    /// Identities come from a small pool and values are plausible, so that commands meet what others left.
+    near: bool,
 }
 
 impl Draw {
     /// Optional parts come and go.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, full: false }
+        Self { state: seed, full: false, near: false }
     }
 
     /// Every field is set.
     pub fn full(seed: u64) -> Self {
-        Self { state: seed, full: true }
+        Self { state: seed, full: true, near: false }
+    }
+
+    /// Optional parts come and go; identities meet.
+    pub fn near(seed: u64) -> Self {
+        Self { state: seed, full: false, near: true }
     }
 
     pub fn number(&mut self) -> u64 {
@@ -61,7 +68,13 @@ impl Draw {
     /// Small, large, or an end of the range.
     pub fn u32(&mut self) -> u32 {
         let number = u32::try_from(self.number() >> 32).unwrap();
-        if self.full { number % 1000 + 1 } else { self.pick(&[0, 1, number % 1000, number, u32::MAX]) }
+        if self.full {
+            number % 1000 + 1
+        } else if self.near {
+            number % 3
+        } else {
+            self.pick(&[0, 1, number % 1000, number, u32::MAX])
+        }
     }
 
     pub fn u64(&mut self) -> u64 {
@@ -73,18 +86,23 @@ impl Draw {
         std::array::from_fn(|_| u8::try_from(self.number() >> 56).unwrap())
     }
 
+    pub fn id(&mut self) -> [u8; 16] {
+        if self.near { [self.pick(&[1, 2, 3, 4, 5, 6]); 16] } else { self.bytes() }
+    }
+
     pub fn text(&mut self) -> String {
         const WORDS: [&str; 10] =
             ["billing", "postgres", "Zoë", "\u{0}", "", "a\u{0}b", "\u{0}\u{1}", "日本語", "moved to", "\u{10ffff}"];
-        if self.full {
-            return format!("text {}", self.number() % 100);
+        if self.full || self.near {
+            let end = if self.full { 100 } else { 6 };
+            return format!("text {}", self.number() % end);
         }
         (0..self.below(3)).map(|_| self.pick(&WORDS)).collect()
     }
 
     pub fn time(&mut self) -> Millis {
         let number = i64::try_from(self.number() % 4_000_000_000_000).unwrap();
-        if self.full { Millis(number) } else { Millis(self.pick(&[0, -1, number, -number, i64::MIN, i64::MAX])) }
+        if self.full || self.near { Millis(number) } else { Millis(self.pick(&[0, -1, number, -number, i64::MIN, i64::MAX])) }
     }
 
     pub fn stamp(&mut self) -> Stamp {
@@ -104,7 +122,7 @@ impl Draw {
     }
 
     pub fn fingerprint(&mut self) -> Fingerprint {
-        Fingerprint(self.u64())
+        if self.near { Fingerprint(self.number() % 5) } else { Fingerprint(self.u64()) }
     }
 
     pub fn statement(&mut self) -> Statement {

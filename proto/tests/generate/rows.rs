@@ -20,15 +20,15 @@ pub const DEDUP: [DedupReason; 4] =
 
 impl Draw {
     pub fn memory_id(&mut self) -> MemoryId {
-        MemoryId::from_bytes(self.bytes())
+        MemoryId::from_bytes(self.id())
     }
 
     pub fn link_id(&mut self) -> LinkId {
-        LinkId::from_bytes(self.bytes())
+        LinkId::from_bytes(self.id())
     }
 
     pub fn turn_id(&mut self) -> TurnId {
-        TurnId::from_bytes(self.bytes())
+        TurnId::from_bytes(self.id())
     }
 
     pub fn row(&mut self, kind: RowKind) -> Row {
@@ -109,7 +109,7 @@ impl Draw {
 
     pub fn evidence(&mut self) -> Evidence {
         Evidence {
-            id: EvidenceId::from_bytes(self.bytes()),
+            id: EvidenceId::from_bytes(self.id()),
             turn: self.maybe(|draw| TurnSpan {
                 turn: draw.turn_id(),
                 turn_index: draw.u32(),
@@ -153,7 +153,7 @@ impl Draw {
     pub fn turn(&mut self) -> Turn {
         Turn {
             id: self.turn_id(),
-            pair: PairId::from_bytes(self.bytes()),
+            pair: PairId::from_bytes(self.id()),
             scope: self.scope(),
             role: self.pick(Role::ALL),
             turn_index: self.u32(),

@@ -100,7 +100,7 @@ pub(crate) const QUERY_MORE: &[Field] = &[
     Field::new("as_of", FieldKind::Time, "World as of then"),
     Field::new("known_at", FieldKind::Time, "As known then"),
     Field::new("node_types", FieldKind::Words { items_max: 7, allowed: kinds }, "Only these"),
-    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX }, "All of these"),
+    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX, empty: true }, "All of these"),
     Field::new("strict_scope", FieldKind::Flag { default: false }, "Scope fields filter"),
     Field::new("explain", FieldKind::Flag { default: false }, "Say why each hit"),
 ];
@@ -136,7 +136,7 @@ pub(crate) const STORE_NODE: &[Field] = &[
     Field::required("label", text(LABEL_BYTES_MAX), "Short name"),
     Field::required("content", text(CONTENT_BYTES_MAX), "One statement"),
     Field::required("node_type", FieldKind::Word { allowed: kinds, aliases: &[], default: None }, "What it is"),
-    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX }, "Tags"),
+    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX, empty: true }, "Tags"),
     Field::new("source_prompt", text_or_empty(SOURCE_PROMPT_BYTES_MAX), "Where it came from"),
 ];
 
@@ -149,7 +149,7 @@ pub(crate) const UPDATE_NODE: &[Field] = &[
     Field::new("content", text(CONTENT_BYTES_MAX), "New statement"),
     Field::new("label", text(LABEL_BYTES_MAX), "New name"),
     // No default: absent keeps the tags, an empty list clears them.
-    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX }, "Replaces all tags"),
+    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX, empty: false }, "Replaces all tags"),
 ];
 
 pub(crate) const EXPECTED_VERSION: &[Field] = &[Field::new(

@@ -68,9 +68,6 @@ pub(crate) fn classify(piece: &Piece, sentence: &Sentence, speaker: Speaker) -> 
     if piece.todo {
         return Some(Class::new(Kind::Note, &["todo"]));
     }
-    if view.is_promise() {
-        return None;
-    }
     match sentence.modality {
         Modality::Question => return view.question(),
         Modality::Conditional => return view.uncertain("conditional"),
@@ -112,6 +109,17 @@ pub(crate) fn is_english(terms: &[Term]) -> bool {
     doubtful < 2
 }
 
+/// "I'll remember that ...": an assistant's promise, not a statement.
+pub(crate) fn is_promise(terms: &[Term]) -> bool {
+    const PROMISES: &[&str] = &[
+        "i will remember", "i will note", "i will track", "i will keep", "i will make a note", "i have noted", "i have saved",
+        "i have recorded", "i will save", "i will store", "i will record", "i am noting", "i will bear", "i noted", "i saved",
+        "i will make sure", "i will be sure", "i have stored", "i have updated", "i will update", "i can remember",
+        "i will now remember", "i will also remember", "i shall remember", "i have remembered", "i have made a note",
+    ];
+    PROMISES.iter().any(|p| has_phrase(terms, p)) || terms.first().is_some_and(|t| t.is_one_of("noted saved recorded remembered"))
+}
+
 impl View<'_> {
     fn subject<'a>(&'a self, clause: &Clause) -> &'a [Term] {
         self.terms.get(clause.subject.0..clause.subject.1).unwrap_or_default()
@@ -147,19 +155,6 @@ impl View<'_> {
         first.is_none_or(|t| t.is_one_of(THIRD) && next.is_none_or(|n| n.is_mark() || !is_content(&n.lower)))
     }
 
-    fn is_promise(&self) -> bool {
-        if self.speaker != Speaker::Assistant {
-            return false;
-        }
-        const PROMISES: &[&str] = &[
-            "i will remember", "i will note", "i will track", "i will keep", "i will make a note", "i have noted", "i have saved",
-            "i have recorded", "i will save", "i will store", "i will record", "i am noting", "i will bear", "i noted", "i saved",
-            "i will make sure", "i will be sure", "i have stored", "i have updated", "i will update", "i can remember",
-            "i will now remember", "i will also remember", "i shall remember", "i have remembered", "i have made a note",
-        ];
-        PROMISES.iter().any(|p| has_phrase(self.terms, p)) || self.terms.first().is_some_and(|t| t.is_one_of("noted saved recorded remembered"))
-    }
-
     fn question(&self) -> Option<Class> {
         let request = self.terms.first().is_some_and(|t| t.is_one_of("can could would will")) && self.terms.get(1).is_some_and(|t| t.is_one_of("you"));
         let please = self.terms.iter().any(|t| t.is_one_of("please"));
@@ -176,7 +171,8 @@ impl View<'_> {
         let empty = self.has_pronoun_object(clause) && tag == "hedged";
         let options = self.sentence.choice.is_some();
         let lone = self.is_unresolved(clause) && !options && !clause.imperative;
-        if addressed || empty || lone || self.content_count() < if options { 1 } else { 2 } {
+        let least = if options || self.terms.iter().any(Term::is_value) { 1 } else { 2 };
+        if addressed || empty || lone || self.content_count() < least {
             return None;
         }
         Some(Class::weak(Kind::Note, &[tag]))
@@ -307,7 +303,7 @@ impl View<'_> {
         if !(copula || (likes && person && !would) || habit || wants || avoids) || (!copula && self.has_pronoun_object(clause)) {
             return None;
         }
-        if self.content_count() < 2 || (clause.outer.is_some() && self.terms.iter().any(|t| t.is_one_of("you"))) {
+        if self.content_count() < 1 || (clause.outer.is_some() && self.terms.iter().any(|t| t.is_one_of("you"))) {
             return None;
         }
         let mut class = Class::new(Kind::Preference, &[]);
@@ -332,7 +328,7 @@ impl View<'_> {
         let dated = self.terms.iter().any(|t| t.kind == TermKind::Date);
         let will = self.is_mine(clause) && self.sentence.modality == Modality::Planned && dated && clause.verb != "be";
         let wish = is_in("want", clause.verb) || clause.outer == Some("want");
-        if asks_you || !(needs || reminder || will) || self.content_count() < 2 || (wish && !dated) || self.has_pronoun_object(clause) {
+        if asks_you || !(needs || reminder || will) || self.content_count() < 1 || (wish && !dated) || self.has_pronoun_object(clause) {
             return None;
         }
         Some(Class::new(Kind::Note, &["todo"]))
@@ -374,8 +370,8 @@ impl View<'_> {
         if scheduled && !my {
             class.tag("schedule".to_owned());
         }
-        if let Some(previous) = slots.ends.iter().find(|e| e.slot.contains("|where|") || e.slot.contains("|is|")) {
-            class.tag(format!("previous:{}", previous.value.replace([' ', '_'], "-").trim_start_matches("n:")));
+        if let Some(previous) = slots.ends.iter().find(|e| e.slot.contains("|where|") || (e.slot.contains("|is|") && !e.value.contains(':'))) {
+            class.tag(format!("previous:{}", previous.value.replace([' ', '_'], "-")));
         }
         if clause.negations > 0 {
             class.tag("negated".to_owned());

@@ -3,7 +3,18 @@
 //! Runs on the leader before a proposal. Deterministic: no model, no clock, no randomness; the same text under the
 //! same [`RULES_VERSION`] gives the same drafts everywhere. English first; any other language yields nothing.
 
+mod classify;
+mod collect;
+mod dates;
+mod label;
+mod links;
+mod names;
+mod secrets;
+mod split;
+
 use std::fmt;
+
+use collect::{Collected, Said};
 
 use crate::kind::{Confidence, Kind, Relationship};
 use crate::statement::Statement;
@@ -113,16 +124,67 @@ impl fmt::Display for TooManyPieces {
 impl std::error::Error for TooManyPieces {}
 
 /// The memories of one turn.
-pub fn extract(_input: &ExtractInput<'_>) -> Extraction {
-    Extraction::default()
+pub fn extract(input: &ExtractInput<'_>) -> Extraction {
+    let said = Said { author: input.author, observed_at: input.observed_at, origin: "observed", keep_all: false };
+    let mut collected = Collected::default();
+    collected.message(input.user_message, Speaker::User, said);
+    collected.message(input.assistant_response, Speaker::Assistant, said);
+    if collected.statements > DRAFTS_PER_TURN_MAX {
+        return Extraction { redactions: collected.redactions, over_limit: true, ..Extraction::default() };
+    }
+    // Statements first: a turn that names many files keeps what it says.
+    collected.truncate(DRAFTS_PER_TURN_MAX);
+    collected.finish()
 }
 
-/// The memories of a text that its author gives as such, piece by piece.
+/// The memories of a text that its author gives as such, piece by piece. A context becomes a concept, the last draft,
+/// that every piece is part of.
 pub fn decompose(
-    _content: &str,
-    _context: &str,
-    _author: &str,
-    _observed_at: Millis,
+    content: &str,
+    context: &str,
+    author: &str,
+    observed_at: Millis,
 ) -> Result<Extraction, TooManyPieces> {
-    Ok(Extraction::default())
+    let said = Said { author, observed_at, origin: "decomposed", keep_all: true };
+    let mut collected = Collected::default();
+    collected.message(content, Speaker::User, said);
+    if collected.statements > PIECES_MAX {
+        return Err(TooManyPieces { pieces: collected.statements });
+    }
+    collected.truncate(PIECES_MAX);
+    let mut extraction = collected.finish();
+    let pieces = extraction.drafts.len();
+    if !context.trim().is_empty() && pieces > 0 {
+        extraction.drafts.push(context_draft(context.trim(), said));
+        for source in 0..pieces {
+            extraction.links.push(DraftLink {
+                source,
+                target: pieces,
+                relationship: Relationship::PartOf,
+                confidence: Confidence::Inferred,
+                reason: "given in this context".to_owned(),
+                shared_terms: Vec::new(),
+            });
+        }
+    }
+    Ok(extraction)
+}
+
+fn context_draft(context: &str, said: Said<'_>) -> Draft {
+    let label = label::first_words(context);
+    let label = if label.is_empty() { "Context".to_owned() } else { label };
+    let statement = said.statement(&label, context, Kind::Concept);
+    Draft {
+        label,
+        content: context.to_owned(),
+        kind: Kind::Concept,
+        tags: vec![said.origin.to_owned()],
+        confidence: Confidence::Inferred,
+        speaker: Speaker::User,
+        span: (0, 0),
+        valid_from: None,
+        valid_to: None,
+        due: None,
+        statement,
+    }
 }

@@ -20,8 +20,8 @@ const SUFFIXES: &[&str] = &[
     "Loader", "Writer", "Reader", "Uploader", "Scheduler", "Job", "Task", "Processor", "Validator", "Serializer",
 ];
 
-/// Paths and identifiers among `terms`; `base` is where their text starts in the message.
-pub(crate) fn code(terms: &[Term], base: usize) -> Vec<Entity> {
+/// Paths and identifiers among `terms`.
+pub(crate) fn code(terms: &[Term]) -> Vec<Entity> {
     terms
         .iter()
         .filter_map(|term| {
@@ -29,7 +29,7 @@ pub(crate) fn code(terms: &[Term], base: usize) -> Vec<Entity> {
             let path = term.kind == TermKind::Code && is_file(name);
             let fits = path || (matches!(term.kind, TermKind::Name | TermKind::Code) && is_identifier(name));
             let quotes = term.shown.find(name).unwrap_or(0);
-            let start = base + term.start + quotes;
+            let start = term.start + quotes;
             (fits && name.len() <= 200).then(|| Entity { name: name.to_owned(), span: (start, start + name.len()), path })
         })
         .collect()
@@ -60,7 +60,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// People, teams and organisations that a clause introduces by a role ("leads", "is our").
-pub(crate) fn introduced(terms: &[Term], clause: &Clause, base: usize) -> Vec<Entity> {
+pub(crate) fn introduced(terms: &[Term], clause: &Clause) -> Vec<Entity> {
     let role = is_in("lead own manage head maintain oversee supervise found run", clause.verb) && clause.outer.is_none();
     let rest = terms.get(clause.group.1..).unwrap_or_default();
     let ours = clause.verb == "be"
@@ -74,24 +74,24 @@ pub(crate) fn introduced(terms: &[Term], clause: &Clause, base: usize) -> Vec<En
     // A name is all of the subject: "Alice Johnson", not "The new manager".
     let whole = subject.iter().all(|t| t.capital && matches!(t.kind, TermKind::Name | TermKind::Word) && !t.is_one_of("i we the a an our my this that"));
     if whole {
-        found.extend(entity(subject, base));
+        found.extend(entity(subject));
     }
     let mut run: Vec<Term> = Vec::new();
     for term in rest.iter().chain(std::iter::once(&stop())) {
         if term.kind == TermKind::Name && term.capital {
             run.push(term.clone());
         } else {
-            found.extend(entity(&run, base));
+            found.extend(entity(&run));
             run.clear();
         }
     }
     found
 }
 
-fn entity(run: &[Term], base: usize) -> Option<Entity> {
+fn entity(run: &[Term]) -> Option<Entity> {
     let (first, last) = (run.first()?, run.last()?);
     let name = run.iter().map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" ");
-    (name.len() >= 2 && name.len() <= 200).then(|| Entity { name, span: (base + first.start, base + last.end), path: false })
+    (name.len() >= 2 && name.len() <= 200).then(|| Entity { name, span: (first.start, last.end), path: false })
 }
 
 fn stop() -> Term {

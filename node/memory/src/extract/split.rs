@@ -197,7 +197,7 @@ fn push_sentence(
     while body.last().is_some_and(|t| matches!(t.kind, TermKind::Comma | TermKind::Break)) {
         body.pop();
     }
-    let todo = body.first().is_some_and(|t| t.is_one_of("todo to-do fixme")) && body.len() > 2;
+    let todo = body.first().is_some_and(|t| is_in("todo to-do fixme", &t.lower)) && body.len() > 2;
     let skip = if todo { 1 + body.get(1..).unwrap_or_default().iter().take_while(|t| t.is_mark()).count() } else { lead_in(&body) };
     let body = body.get(skip..).unwrap_or_default();
     if body.is_empty() || body.len() > SENTENCE_MAX {
@@ -217,6 +217,10 @@ fn push_sentence(
         let mut terms: Vec<Term> = inner.to_vec();
         if let Some(first) = terms.first_mut() {
             first.first = true;
+        }
+        for term in &mut terms {
+            term.start += unit.start;
+            term.end += unit.start;
         }
         let joint = match joint {
             Joint::HasReason(other) => Joint::HasReason(base + other),

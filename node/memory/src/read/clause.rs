@@ -131,7 +131,7 @@ fn starts_group(terms: &[Term], base: usize, head: usize, at: usize, lets: bool)
     let next = terms.get(at + 1);
     let next_finite = next.is_some_and(is_auxiliary);
     if at == head {
-        return form == Form::Base && (lets || !next_finite);
+        return form == Form::Base && (lets || !(next_finite || is_compound(terms, at)));
     }
     let Some(previous) = at.checked_sub(1).and_then(|i| terms.get(i)) else { return false };
     if previous.is_one_of(DETERMINERS) || previous.is_one_of(PREPOSITIONS) || previous.lower == "'s" {
@@ -151,6 +151,20 @@ fn starts_group(terms: &[Term], base: usize, head: usize, at: usize, lets: bool)
             !next_finite && (plural || subject.iter().any(|t| t.is_one_of("and")))
         }
     }
+}
+
+/// "Deploy time is 5 minutes": the first word is no imperative, an auxiliary follows its noun phrase.
+fn is_compound(terms: &[Term], at: usize) -> bool {
+    for term in terms.iter().skip(at + 1).take(4) {
+        if is_auxiliary(term) {
+            return true;
+        }
+        let opens = term.is_mark() || term.is_one_of(DETERMINERS) || term.is_one_of(PREPOSITIONS) || term.is_one_of(super::words::PRONOUNS);
+        if opens || term.is_one_of("and or but that whether if sure") {
+            return false;
+        }
+    }
+    false
 }
 
 fn read_group(terms: &[Term], clause: &mut Clause) -> Option<()> {

@@ -53,8 +53,9 @@ pub(crate) struct Term {
 }
 
 impl Term {
+    /// Whether it is one of these plain words: "May" the month and "US" the country are none.
     pub(crate) fn is_one_of(&self, list: &str) -> bool {
-        is_in(list, &self.lower)
+        (self.kind == TermKind::Word || self.is_mark()) && is_in(list, &self.lower)
     }
 
     pub(crate) fn is_mark(&self) -> bool {
@@ -214,7 +215,8 @@ fn word(tokens: &[Token], at: usize, token: &Token, first: bool) -> Term {
     let foreign = !text.is_ascii();
     let code = text.contains(['_', '.', '(', '<', '#', '@', '\\', '$']);
     let known = is_in(words::PRONOUNS, &lower) || is_in(words::ADVERBS, &lower) || is_in(words::MODALS, &lower);
-    let upper_shout = uppers == text.chars().count() && uppers > 1 && (verb(&lower).is_some() || known || !words::is_content(&lower));
+    let country = !first && is_in("US IT WHO", text);
+    let upper_shout = !country && uppers == text.chars().count() && uppers > 1 && (verb(&lower).is_some() || known || !words::is_content(&lower));
     if lower != "i" && !upper_shout && (mixed || foreign || code || (capital && !first && !known && words::is_content(&lower) && !starts_after_colon(tokens, at))) {
         // "JWTs" are several of "JWT".
         let base = text.strip_suffix('s').filter(|b| b.len() > 1 && b.chars().all(char::is_uppercase));

@@ -48,7 +48,7 @@ pub(crate) const HEDGES: &str = "maybe perhaps possibly probably presumably supp
 pub(crate) const HEDGE_PHRASES: &[&str] = &[
     "i think", "i guess", "i suppose", "i believe", "i suspect", "i feel like", "not sure", "unsure", "we might",
     "thinking about", "thinking of", "leaning toward", "leaning towards", "leaning to", "considering", "consider",
-    "it seems", "seems like", "seem to", "seems to", "it look like", "it looks like", "kind of", "sort of", "in theory",
+    "it seems", "seems like", "seem to", "seems to", "it look like", "it looks like", "in theory",
     "what about", "how about", "wondering", "might", "could", "would be nice", "would be better", "would rather not",
     "we would", "not certain", "i doubt", "not decided", "have not decided", "undecided",
 ];

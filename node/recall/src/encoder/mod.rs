@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use parking_lot::Mutex;
 
 use kernel::Engine;
-use model::{Forward, Model, Scratch};
+use model::{Forward, Model, Observed, Scratch};
 use tokenizer::{Tokenizer, Tokens};
 use weights::Packed;
 
@@ -164,6 +164,20 @@ impl Encoder {
     /// The ids that the model would see.
     pub fn token_ids(&self, text: &str) -> Vec<u32> {
         self.tokenizer.encode(text).ids
+    }
+
+    /// The largest input of every channel of every matrix over these texts.
+    fn observe(&self, texts: &[&str]) -> Observed {
+        let mut scratch = Scratch::default();
+        scratch.observe(&self.model);
+        for text in texts {
+            self.engine.forward(Forward {
+                model: &self.model,
+                ids: &self.tokenizer.encode(text).ids,
+                scratch: &mut scratch,
+            });
+        }
+        scratch.take_observed()
     }
 
     fn encode(&self, tokens: &Tokens) -> Option<Vector> {

@@ -1,11 +1,12 @@
 //! The shape of a BERT sentence model and its forward pass, written once and compiled for every kernel.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::kernel::float::{self, NormView};
 use super::kernel::{Kernels, MatrixView};
-use super::weights::{Packed, SectionKind};
+use super::weights::{Packed, SPREAD, SectionKind};
 use super::{DIMENSIONS, ModelError};
 
 pub(super) const HEADS: usize = 12;
@@ -37,8 +38,15 @@ struct Layer {
 }
 
 struct Matrix {
+    /// Place among all matrices of the model.
+    index: usize,
     weights: Range<usize>,
+    /// Without the [`SPREAD`] copies.
     inputs: usize,
+    /// The channels that the copies belong to.
+    sources: Box<[u16]>,
+    /// Per channel one over the number of its copies.
+    shares: Box<[f32]>,
     scales: Box<[f32]>,
     bias: Box<[f32]>,
     offset_sums: Box<[i32]>,
@@ -57,12 +65,22 @@ pub(super) struct Scratch {
     attention: Vec<f32>,
     context: Vec<f32>,
     inner: Vec<f32>,
-    sums: Vec<i32>,
-    row_scales: Vec<f32>,
-    quantised: Quantised,
+    linear: LinearScratch,
     heads: float::HeadScratch,
     pub(super) pooled: Vec<f32>,
 }
+
+/// The last product of rows and a matrix, still in whole numbers.
+#[derive(Default)]
+struct LinearScratch {
+    quantised: Quantised,
+    row_scales: Vec<f32>,
+    sums: Vec<i32>,
+    observed: Option<Observed>,
+}
+
+/// The largest size of every input channel of every matrix: what the packer spreads by.
+pub(super) type Observed = Vec<Vec<f32>>;
 
 /// Activations as whole numbers, in the form that a kernel multiplies. Only one of the two is ever filled.
 #[derive(Default)]
@@ -84,7 +102,10 @@ impl Model {
                 epsilon,
             })
         };
-        let matrix = |name: String, outputs, inputs| Matrix::load(&packed, &name, outputs, inputs);
+        let count = Cell::new(0);
+        let matrix = |name: String, outputs, inputs| {
+            Matrix::load(&packed, count.replace(count.get() + 1), &name, outputs, inputs)
+        };
         let mut layers = Vec::with_capacity(manifest.layers);
         for index in 0..manifest.layers {
             let name = |part: &str| format!("layer.{index}.{part}");
@@ -108,12 +129,36 @@ impl Model {
         })
     }
 
-    fn view<'a>(&'a self, matrix: &'a Matrix) -> MatrixView<'a> {
-        MatrixView {
+    /// Whole-number products into `linear.sums`, row scales into `linear.row_scales`.
+    #[inline(always)]
+    fn multiply<K: Kernels>(
+        &self,
+        kernel: K,
+        matrix: &Matrix,
+        input: &[f32],
+        linear: &mut LinearScratch,
+    ) {
+        if let Some(observed) = &mut linear.observed {
+            observe(&mut observed[matrix.index], input);
+        }
+        let activations = K::buffer(&mut linear.quantised);
+        let spread = (&*matrix.shares, &*matrix.sources);
+        float::quantise::<K>(input, spread, activations, &mut linear.row_scales);
+        let view = MatrixView {
             weights: &self.bytes[matrix.weights.clone()],
-            inputs: matrix.inputs,
+            inputs: matrix.inputs + SPREAD,
             outputs: matrix.bias.len(),
             offset_sums: &matrix.offset_sums,
+        };
+        kernel.sums(activations, view, &mut linear.sums);
+    }
+}
+
+#[cold]
+fn observe(largest: &mut [f32], input: &[f32]) {
+    for row in input.chunks_exact(largest.len()) {
+        for (largest, x) in largest.iter_mut().zip(row) {
+            *largest = largest.max(x.abs());
         }
     }
 }
@@ -121,24 +166,40 @@ impl Model {
 impl Matrix {
     fn load(
         packed: &Packed,
+        index: usize,
         name: &str,
         outputs: usize,
         inputs: usize,
     ) -> Result<Matrix, ModelError> {
-        let weights = packed.section(name, SectionKind::I8Blocked, outputs, inputs)?;
+        let columns = inputs + SPREAD;
+        let weights = packed.section(name, SectionKind::I8Blocked, outputs, columns)?;
         if packed.bytes[weights.clone()].contains(&i8::MIN.cast_unsigned()) {
             return Err(ModelError::Section {
                 name: name.to_owned(),
                 problem: "holds a weight of -128",
             });
         }
+        let sources = packed.channels(&format!("{name}.spread"), SPREAD, inputs)?;
+        let mut copies = vec![1.0f32; inputs];
+        for source in &sources {
+            copies[usize::from(*source)] += 1.0;
+        }
         Ok(Matrix {
-            offset_sums: MatrixView::offset_sums_of(&packed.bytes[weights.clone()], inputs),
+            index,
+            offset_sums: MatrixView::offset_sums_of(&packed.bytes[weights.clone()], columns),
             weights,
             inputs,
+            sources,
+            shares: copies.iter().map(|copies| 1.0 / copies).collect(),
             scales: packed.floats(&format!("{name}.scale"), 1, outputs)?,
             bias: packed.floats(&format!("{name}.bias"), 1, outputs)?,
         })
+    }
+}
+
+impl Matrix {
+    fn columns(&self) -> float::Columns<'_> {
+        (&self.scales, &self.bias)
     }
 }
 
@@ -169,7 +230,7 @@ impl Forward<'_> {
             ids,
             scratch,
         } = self;
-        scratch.prepare::<K>(ids.len(), model.inner);
+        scratch.prepare(ids.len(), model.inner);
         model.embed_tokens::<K>(ids, scratch);
         for layer in &model.layers {
             model.attend(kernel, layer, scratch);
@@ -197,53 +258,45 @@ impl Model {
 
     #[inline(always)]
     fn attend<K: Kernels>(&self, kernel: K, layer: &Layer, scratch: &mut Scratch) {
-        let matrix = &layer.attention_in;
+        let linear = &mut scratch.linear;
         let input_blocks = scratch.hidden.chunks(ROWS_MAX * DIMENSIONS);
         let output_blocks = scratch.attention.chunks_mut(ROWS_MAX * ATTENTION_WIDTH);
         for (input, output) in input_blocks.zip(output_blocks) {
-            let activations = K::buffer(&mut scratch.quantised);
-            float::quantise::<K>(input, DIMENSIONS, activations, &mut scratch.row_scales);
-            kernel.sums(activations, self.view(matrix), &mut scratch.sums);
-            let columns = (&*matrix.scales, &*matrix.bias);
-            float::scale_sums::<K>(&scratch.sums, &scratch.row_scales, columns, output);
+            let matrix = &layer.attention_in;
+            self.multiply(kernel, matrix, input, linear);
+            float::scale_sums::<K>(&linear.sums, &linear.row_scales, matrix.columns(), output);
         }
         float::attention::<K>(
             &scratch.attention,
             &mut scratch.heads,
             &mut scratch.context,
         );
-        let matrix = &layer.attention_out;
         let input_blocks = scratch.context.chunks(ROWS_MAX * DIMENSIONS);
         let output_blocks = scratch.hidden.chunks_mut(ROWS_MAX * DIMENSIONS);
         for (input, output) in input_blocks.zip(output_blocks) {
-            let activations = K::buffer(&mut scratch.quantised);
-            float::quantise::<K>(input, DIMENSIONS, activations, &mut scratch.row_scales);
-            kernel.sums(activations, self.view(matrix), &mut scratch.sums);
-            let columns = (&*matrix.scales, &*matrix.bias);
-            float::add_sums::<K>(&scratch.sums, &scratch.row_scales, columns, output);
+            let matrix = &layer.attention_out;
+            self.multiply(kernel, matrix, input, linear);
+            float::add_sums::<K>(&linear.sums, &linear.row_scales, matrix.columns(), output);
             float::norm_rows::<K>(output, layer.attention_norm.view());
         }
     }
 
     #[inline(always)]
     fn feed_forward<K: Kernels>(&self, kernel: K, layer: &Layer, scratch: &mut Scratch) {
+        let linear = &mut scratch.linear;
         for block in scratch.hidden.chunks_mut(ROWS_MAX * DIMENSIONS) {
-            let rows = block.len() / DIMENSIONS;
-            let inner = &mut scratch.inner[..rows * self.inner];
-            let activations = K::buffer(&mut scratch.quantised);
-            let scales = &mut scratch.row_scales;
-
+            let inner = &mut scratch.inner[..block.len() / DIMENSIONS * self.inner];
             let matrix = &layer.inner_in;
-            float::quantise::<K>(block, DIMENSIONS, activations, scales);
-            kernel.sums(activations, self.view(matrix), &mut scratch.sums);
-            let columns = (&*matrix.scales, &*matrix.bias);
-            float::scale_sums_gelu::<K>(&scratch.sums, scales, columns, inner);
-
+            self.multiply(kernel, matrix, block, linear);
+            float::scale_sums_gelu::<K>(
+                &linear.sums,
+                &linear.row_scales,
+                matrix.columns(),
+                inner,
+            );
             let matrix = &layer.inner_out;
-            float::quantise::<K>(inner, self.inner, activations, scales);
-            kernel.sums(activations, self.view(matrix), &mut scratch.sums);
-            let columns = (&*matrix.scales, &*matrix.bias);
-            float::add_sums::<K>(&scratch.sums, scales, columns, block);
+            self.multiply(kernel, matrix, inner, linear);
+            float::add_sums::<K>(&linear.sums, &linear.row_scales, matrix.columns(), block);
             float::norm_rows::<K>(block, layer.output_norm.view());
         }
     }
@@ -251,17 +304,32 @@ impl Model {
 
 impl Scratch {
     #[inline(always)]
-    fn prepare<K: Kernels>(&mut self, tokens: usize, inner: usize) {
+    fn prepare(&mut self, tokens: usize, inner: usize) {
         let rows = tokens.min(ROWS_MAX);
         self.hidden.resize(tokens * DIMENSIONS, 0.0);
         self.attention.resize(tokens * ATTENTION_WIDTH, 0.0);
         self.context.resize(tokens * DIMENSIONS, 0.0);
         self.inner.resize(rows * inner, 0.0);
         self.pooled.resize(DIMENSIONS, 0.0);
-        let widest = inner.max(ATTENTION_WIDTH);
-        self.sums.reserve(rows * widest);
-        self.row_scales.reserve(rows);
-        K::buffer(&mut self.quantised).reserve(rows * widest);
         self.heads.prepare(tokens);
+    }
+
+    /// From now on notes what goes into every matrix of `model`.
+    pub(super) fn observe(&mut self, model: &Model) {
+        let mut observed = Observed::new();
+        for layer in &model.layers {
+            let matrices = [
+                &layer.attention_in,
+                &layer.attention_out,
+                &layer.inner_in,
+                &layer.inner_out,
+            ];
+            observed.extend(matrices.map(|matrix| vec![0.0; matrix.inputs]));
+        }
+        self.linear.observed = Some(observed);
+    }
+
+    pub(super) fn take_observed(&mut self) -> Observed {
+        self.linear.observed.take().unwrap_or_default()
     }
 }

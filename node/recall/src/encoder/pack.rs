@@ -5,6 +5,7 @@
 mod config;
 mod quantise;
 mod safetensors;
+mod spread;
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,8 @@ use sha2::{Digest, Sha256};
 
 use super::DIMENSIONS;
 use super::weights::{
-    FORMAT_VERSION, HEADER_BYTES, MAGIC, Manifest, SECTION_ALIGNMENT, Section, SectionKind,
-    VOCABULARY,
+    FORMAT_VERSION, HEADER_BYTES, MAGIC, Manifest, SECTION_ALIGNMENT, SPREAD, Section,
+    SectionKind, VOCABULARY,
 };
 use config::Described;
 use safetensors::Tensors;
@@ -84,6 +85,8 @@ pub enum PackError {
         tensor: String,
         problem: &'static str,
     },
+    #[error("the packed model cannot be run")]
+    Unusable(#[source] super::ModelError),
 }
 
 /// Reads a directory and gives the bytes of the packed file.
@@ -116,7 +119,10 @@ pub fn pack_directory(directory: &Path, options: &PackOptions) -> Result<PackedM
     let lengths = read_if_present(directory, config::LENGTH_FILE)?;
     let described = Described::parse(&config, &tokenizer, pooling.as_deref(), lengths.as_deref())?;
     let tensors = Tensors::parse(&weights)?;
-    let bytes = assemble(described, &tensors, options)?;
+    // Once with copies of any channels, which is a correct model already, to see which channels need them.
+    let draft = assemble(&described, &tensors, &[], options)?;
+    let spread = spread::from_outliers(draft)?;
+    let bytes = assemble(&described, &tensors, &spread, options)?;
     Ok(PackedModel {
         bytes,
         sources,
@@ -125,8 +131,9 @@ pub fn pack_directory(directory: &Path, options: &PackOptions) -> Result<PackedM
 }
 
 fn assemble(
-    described: Described,
+    described: &Described,
     tensors: &Tensors<'_>,
+    spread: &[[u16; SPREAD]],
     options: &PackOptions,
 ) -> Result<Vec<u8>, PackError> {
     let mut manifest = Manifest {
@@ -141,10 +148,10 @@ fn assemble(
         normalised: true,
         query_prefix: options.query_prefix.clone(),
         document_prefix: options.document_prefix.clone(),
-        tokenizer: described.tokenizer,
+        tokenizer: described.tokenizer.clone(),
         sections: Vec::new(),
     };
-    let vocabulary = described.vocabulary;
+    let vocabulary = &described.vocabulary;
     let mut parts = vec![Part {
         name: VOCABULARY.to_owned(),
         kind: SectionKind::Lines,
@@ -152,7 +159,8 @@ fn assemble(
         columns: 1,
         bytes: vocabulary.join("\n").into_bytes(),
     }];
-    quantise::sections(tensors, &manifest, vocabulary.len(), &mut parts)?;
+    let mut spread = spread.iter().copied();
+    quantise::sections(tensors, &manifest, vocabulary.len(), &mut spread, &mut parts)?;
 
     // Offsets stand in the manifest, whose length depends on them: lay out until the length no longer moves.
     let mut manifest_bytes = Vec::new();

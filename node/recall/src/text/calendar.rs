@@ -23,6 +23,11 @@ impl Day {
         Self { number: millis.clamp(-limit, limit).div_euclid(86_400_000) }
     }
 
+    /// Days since 1970-01-01.
+    pub fn number(self) -> i64 {
+        self.number
+    }
+
     /// Moved by days.
     pub fn plus_days(self, days: i64) -> Self {
         Self { number: self.number + days.clamp(-4_000_000, 4_000_000) }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use waggle_memory::kind::{Confidence, Relationship};
-use waggle_memory::meta::ShardId;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_proto::wire::{ConnectedMemory, LinkCount, StatsReply, StatsRequest};
 
@@ -20,11 +19,10 @@ const LOOKED_THROUGH_MAX: usize = 500;
 pub(super) async fn handle(engine: &Arc<Engine>, request: StatsRequest) -> Result<StatsReply, CallError> {
     let call = Call::new(engine, request.context)?;
     call.linearize().await?;
-    let shard = call.shard;
-    call.read(move |engine, rows| Ok(counted(engine, shard, rows, &request.project))).await
+    call.read(move |engine, rows| Ok(counted(engine, rows, &request.project))).await
 }
 
-fn counted(engine: &Engine, shard: ShardId, rows: TenantRows<'_>, project: &str) -> StatsReply {
+fn counted(engine: &Engine, rows: TenantRows<'_>, project: &str) -> StatsReply {
     let now = engine.clock.wall();
     let state = rows.state();
     let project_row = rows.project(project);

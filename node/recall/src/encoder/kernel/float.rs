@@ -19,7 +19,7 @@ pub(in crate::encoder) struct NormView<'a> {
 }
 
 /// Per output the scale of its weights and its bias.
-type Columns<'a> = (&'a [f32], &'a [f32]);
+pub(in crate::encoder) type Columns<'a> = (&'a [f32], &'a [f32]);
 
 #[inline(always)]
 fn multiply_add<K: Kernels>(a: f32, b: f32, c: f32) -> f32 {
@@ -59,35 +59,46 @@ pub(super) fn gelu<K: Kernels>(x: f32) -> f32 {
     multiply_add::<K>(-size, tail, positive)
 }
 
-/// Rounds each row to -127..=127 by its own largest value.
+/// Shares of every channel, and the channels whose copies follow the row.
+type Spread<'a> = (&'a [f32], &'a [u16]);
+
+/// Rounds each row to -127..=127 by its own largest value, outliers shared out among copies.
 #[inline(always)]
 pub(in crate::encoder) fn quantise<K: Kernels>(
     input: &[f32],
-    width: usize,
+    (shares, sources): Spread<'_>,
     output: &mut Vec<K::Activation>,
     scales: &mut Vec<f32>,
 ) {
-    output.resize(input.len(), K::Activation::default());
-    scales.resize(input.len() / width, 0.0);
-    let rows = input.chunks_exact(width).zip(output.chunks_exact_mut(width));
-    for ((row, output), scale) in rows.zip(scales) {
+    let width = shares.len();
+    let spread_width = width + sources.len();
+    let rows = input.len() / width;
+    output.resize(rows * spread_width, K::Activation::default());
+    scales.resize(rows, 0.0);
+    let (shares, _) = shares.as_chunks::<LANES>();
+    let outputs = output.chunks_exact_mut(spread_width);
+    for ((row, output), scale) in input.chunks_exact(width).zip(outputs).zip(scales) {
         let (row, _) = row.as_chunks::<LANES>();
-        let (output, _) = output.as_chunks_mut::<LANES>();
         let mut largest = [0.0f32; LANES];
-        for chunk in row {
-            for (max, x) in largest.iter_mut().zip(chunk) {
-                let size = x.abs();
+        for (chunk, shares) in row.iter().zip(shares) {
+            for ((max, x), share) in largest.iter_mut().zip(chunk).zip(shares) {
+                let size = (x * share).abs();
                 *max = if size > *max { size } else { *max };
             }
         }
         let largest = largest.into_iter().fold(f32::MIN_POSITIVE, f32::max);
         let factor = 127.0 / largest;
         *scale = largest / 127.0;
-        for (chunk, output) in row.iter().zip(output) {
-            for (x, out) in chunk.iter().zip(output) {
-                let bits = multiply_add::<K>(*x, factor, ROUNDING).to_bits();
+        let (output, copies) = output.split_at_mut(width);
+        let (chunks, _) = output.as_chunks_mut::<LANES>();
+        for ((chunk, shares), output) in row.iter().zip(shares).zip(chunks) {
+            for ((x, share), out) in chunk.iter().zip(shares).zip(output) {
+                let bits = multiply_add::<K>(*x * share, factor, ROUNDING).to_bits();
                 *out = K::activation(bits.wrapping_sub(ROUNDING.to_bits()).cast_signed());
             }
+        }
+        for (copy, source) in copies.iter_mut().zip(sources) {
+            *copy = output[usize::from(*source)];
         }
     }
 }

@@ -82,7 +82,7 @@ fn each_engine() -> impl Iterator<Item = Engine> {
 
 #[test]
 fn all_kernels_give_equal_whole_sums() {
-    for (inputs, outputs) in [(384, 1152), (384, 384), (1536, 384), (384, 1536)] {
+    for (inputs, outputs) in [(384, 1152), (384, 384), (1536, 384), (384, 1536), (400, 384), (1552, 384)] {
         // All row counts that end in a tile of their own, and more than one full tile.
         for rows in (1..=13).chain([40]).take(if outputs == 384 { 14 } else { 4 }) {
             for case in cases(rows, inputs, outputs) {

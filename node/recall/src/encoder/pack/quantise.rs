@@ -1,7 +1,6 @@
 //! The tensors of a BERT model as int8 with one scale per output channel or per token.
 
-use super::super::model::ATTENTION_WIDTH;
-use super::super::weights::{Manifest, SectionKind, blocked_index};
+use super::super::weights::{Manifest, SPREAD, SectionKind, blocked_index};
 use super::safetensors::Tensors;
 use super::{DIMENSIONS, PackError, Part};
 
@@ -9,8 +8,12 @@ pub(super) fn sections(
     tensors: &Tensors<'_>,
     manifest: &Manifest,
     words: usize,
+    spread: &mut dyn Iterator<Item = [u16; SPREAD]>,
     parts: &mut Vec<Part>,
 ) -> Result<(), PackError> {
+    let mut matrix = |weights: &[f32], bias: &[f32], name: String, parts: &mut Vec<Part>| {
+        matrix(weights, bias, spread.next().unwrap_or([0; SPREAD]), name, parts);
+    };
     let embeddings =
         tensors.floats("embeddings.word_embeddings.weight", &[words, DIMENSIONS])?;
     let (rows, scales) = quantised_rows(&embeddings, DIMENSIONS);
@@ -40,7 +43,6 @@ pub(super) fn sections(
             weights.extend(tensors.floats(&format!("{name}.weight"), &[DIMENSIONS; 2])?);
             bias.extend(tensors.floats(&format!("{name}.bias"), &[DIMENSIONS])?);
         }
-        debug_assert_eq!(bias.len(), ATTENTION_WIDTH);
         matrix(&weights, &bias, to("attention_in"), parts);
 
         let mut dense = |part: &str, name: &str, outputs: usize, inputs: usize| {
@@ -95,23 +97,39 @@ fn norm(
     Ok(())
 }
 
-fn matrix(weights: &[f32], bias: &[f32], name: String, parts: &mut Vec<Part>) {
+/// `sources` names the channels of which the matrix gets further copies.
+fn matrix(
+    weights: &[f32],
+    bias: &[f32],
+    sources: [u16; SPREAD],
+    name: String,
+    parts: &mut Vec<Part>,
+) {
     let outputs = bias.len();
     let inputs = weights.len() / outputs;
+    let columns = inputs + SPREAD;
     let (rows, scales) = quantised_rows(weights, inputs);
-    let mut blocked = vec![0u8; rows.len()];
+    let mut blocked = vec![0u8; outputs * columns];
     for (output, row) in rows.chunks_exact(inputs).enumerate() {
-        for (input, weight) in row.iter().enumerate() {
-            blocked[blocked_index(output, input, inputs)] = weight.cast_unsigned();
+        let copies = sources.iter().map(|source| &row[usize::from(*source)]);
+        for (input, weight) in row.iter().chain(copies).enumerate() {
+            blocked[blocked_index(output, input, columns)] = weight.cast_unsigned();
         }
     }
     parts.push(floats(format!("{name}.scale"), 1, &scales));
     parts.push(floats(format!("{name}.bias"), 1, bias));
     parts.push(Part {
+        name: format!("{name}.spread"),
+        kind: SectionKind::U16,
+        rows: 1,
+        columns: SPREAD,
+        bytes: sources.iter().flat_map(|source| source.to_le_bytes()).collect(),
+    });
+    parts.push(Part {
         name,
         kind: SectionKind::I8Blocked,
         rows: outputs,
-        columns: inputs,
+        columns,
         bytes: blocked,
     });
 }

@@ -1,0 +1,400 @@
+//! Answers that fit a token budget. The budget holds for the larger of text and structured form; whole items are left
+//! out from the end, and a cursor says where to go on. An item that is too large by itself is cut and marked.
+
+use serde_json::{Map, Value, json};
+
+use crate::mcp::text;
+
+/// Answers of tools without pages: what clients show without cutting.
+pub(crate) const UNPAGED_TOKENS_MAX: usize = 5_000;
+
+const BYTES_PER_TOKEN: usize = 4;
+/// Strings shorter than this are never cut: ids, times and words.
+const UNCUT_BYTES: usize = 40;
+/// What `truncated`, `next_cursor` and `token_estimate` may take, without the items that a cursor names.
+const TAIL_BYTES: usize = 190;
+/// Text form of one item in a cursor.
+const CURSOR_BYTES_PER_ITEM: usize = 6;
+const CURSOR_BYTES_MAX: usize = waggle_config::limits::CURSOR_BYTES_MAX;
+
+/// Where an item stands in the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    List(&'static str),
+    /// A line of the section with this number.
+    Section(usize),
+}
+
+/// Something that is shown whole or not at all.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) place: Place,
+    pub(crate) value: Value,
+    /// Entries of other lists that come and go with it.
+    pub(crate) also: Vec<(&'static str, Value)>,
+    /// Names it in a cursor.
+    pub(crate) hash: u32,
+    /// What links attach to.
+    pub(crate) id: Option<[u8; 16]>,
+    /// Whether it counts toward max_nodes.
+    pub(crate) counted: bool,
+}
+
+impl Item {
+    pub(crate) fn listed(list: &'static str, value: Value, identity: &[u8]) -> Self {
+        Self {
+            place: Place::List(list),
+            value,
+            also: Vec::new(),
+            hash: crate::cursor::item_hash(identity),
+            id: identity.try_into().ok(),
+            counted: false,
+        }
+    }
+}
+
+/// Shown once the items it needs are shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    pub(crate) list: &'static str,
+    pub(crate) value: Value,
+    pub(crate) needs: Needs,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Needs {
+    Both([u8; 16], [u8; 16]),
+    Either([u8; 16], [u8; 16]),
+}
+
+/// An answer before it is made to fit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    /// Always shown, in this order.
+    pub(crate) head: Map<String, Value>,
+    /// Lists that are shown even when they are empty; others appear with their first entry.
+    pub(crate) lists: Vec<&'static str>,
+    /// Titles of sections, when the answer has any.
+    pub(crate) sections: Vec<String>,
+    /// Most important first.
+    pub(crate) items: Vec<Item>,
+    pub(crate) attached: Vec<Attached>,
+    /// The state that was read; goes into the cursor.
+    pub(crate) read_stamp: i64,
+}
+
+/// An answer of which both forms fit.
+#[derive(Clone, Debug)]
+pub(crate) struct Fitted {
+    pub(crate) structured: Value,
+    pub(crate) text: String,
+}
+
+impl Fitted {
+    /// Bytes of the larger form.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len().max(self.structured.to_string().len())
+    }
+}
+
+/// Makes the cursor after showing these hashes, so many of which count, at this read stamp.
+pub(crate) type Seal<'a> = &'a dyn Fn(&[u32], u16, i64) -> String;
+
+impl Answer {
+    pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
+        self.head.insert(key.to_owned(), value.into());
+    }
+
+    /// Leaves empty values out.
+    pub(crate) fn put_some(&mut self, key: &str, value: impl Into<Value>) {
+        let value = value.into();
+        if !is_empty(&value) {
+            self.head.insert(key.to_owned(), value);
+        }
+    }
+
+    /// `seal` is None for tools without pages.
+    pub(crate) fn fit(self, tokens: usize, seal: Option<Seal<'_>>) -> Fitted {
+        let bytes_max = tokens * BYTES_PER_TOKEN;
+        let all = self.items.len();
+        let mut shown = self.count_fitting(bytes_max, if seal.is_some() { 40 } else { 0 }, false);
+        if shown < all {
+            shown = self.count_fitting(bytes_max, TAIL_BYTES, seal.is_some());
+        }
+        loop {
+            let built = self.build(shown, shown < all, seal);
+            if built.bytes() <= bytes_max {
+                return built;
+            }
+            match shown {
+                0 => return self.cut_head(bytes_max, seal),
+                1 => return self.cut_first(bytes_max, seal),
+                _ => shown -= 1,
+            }
+        }
+    }
+
+    /// How many items fit by the sum of their sizes; at least one, which is cut later if it must be.
+    fn count_fitting(&self, bytes_max: usize, tail: usize, cursor: bool) -> usize {
+        let empty = self.build(0, false, None);
+        let mut structured = empty.structured.to_string().len() + tail;
+        let mut written = empty.text.len() + tail;
+        let mut cursor_bytes = 0;
+        let mut known_lists: Vec<&str> = self.lists.clone();
+        let mut waiting: Vec<&Attached> = self.attached.iter().collect();
+        let mut ids = Vec::new();
+        for (at, item) in self.items.iter().enumerate() {
+            let mut add = |list: &'static str, value: &Value| {
+                structured += value.to_string().len() + 1;
+                written += text::bullet(list, value).len() + 3;
+                if !known_lists.contains(&list) {
+                    known_lists.push(list);
+                    structured += list.len() + 6;
+                    written += list.len() + 2;
+                }
+            };
+            match item.place {
+                Place::List(list) => add(list, &item.value),
+                Place::Section(_) => add("items", &item.value),
+            }
+            item.also.iter().for_each(|(list, value)| add(list, value));
+            ids.extend(item.id);
+            waiting.retain(|attached| {
+                let ready = attached.needs.met_by(&ids);
+                if ready {
+                    add(attached.list, &attached.value);
+                }
+                !ready
+            });
+            if cursor {
+                cursor_bytes = (cursor_bytes + CURSOR_BYTES_PER_ITEM).min(CURSOR_BYTES_MAX);
+            }
+            if structured.max(written) + cursor_bytes > bytes_max {
+                return at.max(1).min(self.items.len());
+            }
+        }
+        self.items.len()
+    }
+
+    fn build(&self, shown: usize, truncated: bool, seal: Option<Seal<'_>>) -> Fitted {
+        let mut structured = self.head.clone();
+        let items = self.items.get(..shown).unwrap_or(&self.items);
+        if !self.sections.is_empty() {
+            structured.insert("sections".into(), self.build_sections(items));
+        }
+        let mut lists: Vec<(&str, Vec<Value>)> = self.lists.iter().map(|list| (*list, Vec::new())).collect();
+        let mut add = |list: &'static str, value: &Value| {
+            match lists.iter_mut().find(|(known, _)| *known == list) {
+                Some((_, values)) => values.push(value.clone()),
+                None => lists.push((list, vec![value.clone()])),
+            }
+        };
+        for item in items {
+            if let Place::List(list) = item.place {
+                add(list, &item.value);
+            }
+            item.also.iter().for_each(|(list, value)| add(list, value));
+        }
+        let ids: Vec<[u8; 16]> = items.iter().filter_map(|item| item.id).collect();
+        for attached in self.attached.iter().filter(|attached| attached.needs.met_by(&ids)) {
+            add(attached.list, &attached.value);
+        }
+        for (list, values) in lists {
+            structured.insert(list.into(), values.into());
+        }
+        if truncated || seal.is_some() {
+            structured.insert("truncated".into(), truncated.into());
+        }
+        if let (true, Some(seal)) = (truncated, seal) {
+            let hashes: Vec<u32> = items.iter().map(|item| item.hash).collect();
+            let counted = items.iter().filter(|item| item.counted).count();
+            let cursor = seal(&hashes, u16::try_from(counted).unwrap_or(u16::MAX), self.read_stamp);
+            structured.insert("next_cursor".into(), cursor.into());
+        }
+        if seal.is_some() {
+            // Its own digits count: measured with as many digits as the largest budget has.
+            structured.insert("token_estimate".into(), json!(20_000));
+            let measured = structured_and_text(&structured).bytes().div_ceil(BYTES_PER_TOKEN);
+            structured.insert("token_estimate".into(), measured.into());
+        }
+        structured_and_text(&structured)
+    }
+
+    fn build_sections(&self, items: &[Item]) -> Value {
+        let of = |number: usize| {
+            items.iter().filter(move |item| item.place == Place::Section(number)).map(|item| item.value.clone())
+        };
+        self.sections
+            .iter()
+            .enumerate()
+            .map(|(number, title)| json!({"title": title, "items": of(number).collect::<Vec<_>>()}))
+            .filter(|section| section["items"].as_array().is_some_and(|items| !items.is_empty()))
+            .collect()
+    }
+
+    /// Only one item is left and it is too large.
+    fn cut_first(mut self, bytes_max: usize, seal: Option<Seal<'_>>) -> Fitted {
+        let more = self.items.len() > 1;
+        self.attached.retain(|attached| !attached.needs.met_by(&[]));
+        loop {
+            let built = self.build(1, more, seal);
+            let over = built.bytes().saturating_sub(bytes_max);
+            if over == 0 {
+                return built;
+            }
+            let Some(item) = self.items.first_mut() else { return self.cut_head(bytes_max, seal) };
+            if !cut_longest(&mut item.value, over) && item.also.pop().is_none() && !drop_longest_list(&mut item.value) {
+                return self.cut_head(bytes_max, seal);
+            }
+            if let Some(fields) = item.value.as_object_mut() {
+                fields.insert("content_truncated".into(), true.into());
+            }
+        }
+    }
+
+    /// Last resort: shorten what is always shown.
+    fn cut_head(mut self, bytes_max: usize, seal: Option<Seal<'_>>) -> Fitted {
+        loop {
+            let shown = self.items.len().min(1);
+            let built = self.build(shown, self.items.len() > 1, seal);
+            let over = built.bytes().saturating_sub(bytes_max);
+            if over == 0 {
+                return built;
+            }
+            let mut head = Value::Object(std::mem::take(&mut self.head));
+            let cut = cut_longest(&mut head, over) || drop_longest_list(&mut head);
+            if let Value::Object(fields) = head {
+                self.head = fields;
+            }
+            if cut {
+                self.head.insert("content_truncated".into(), true.into());
+            } else if self.items.is_empty() {
+                return built;
+            } else {
+                self.items.clear();
+            }
+        }
+    }
+}
+
+impl Needs {
+    fn met_by(self, ids: &[[u8; 16]]) -> bool {
+        match self {
+            Self::Both(one, two) => ids.contains(&one) && ids.contains(&two),
+            Self::Either(one, two) => ids.contains(&one) || ids.contains(&two),
+        }
+    }
+}
+
+fn structured_and_text(structured: &Map<String, Value>) -> Fitted {
+    Fitted { text: text::render(structured), structured: Value::Object(structured.clone()) }
+}
+
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Shortens the longest string inside by about `over` bytes, and at least by a little. False when none is long.
+fn cut_longest(value: &mut Value, over: usize) -> bool {
+    fn longest(value: &mut Value) -> Option<&mut String> {
+        match value {
+            Value::String(text) => Some(text),
+            Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|text| text.len()),
+            Value::Object(fields) => fields.values_mut().filter_map(longest).max_by_key(|text| text.len()),
+            _ => None,
+        }
+    }
+    let Some(text) = longest(value).filter(|text| text.len() > UNCUT_BYTES) else { return false };
+    // Escapes make a byte up to six long: cutting half of what is over, then looking again, wastes little.
+    let target = text.len().saturating_sub((over / 2).max(8)).max(UNCUT_BYTES.saturating_sub(4));
+    let mut end = target;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text.push('…');
+    true
+}
+
+fn drop_longest_list(value: &mut Value) -> bool {
+    let Some(fields) = value.as_object_mut() else { return false };
+    let longest = fields
+        .iter()
+        .filter(|(_, value)| value.is_array() || value.is_object())
+        .max_by_key(|(_, value)| value.to_string().len())
+        .map(|(key, _)| key.clone());
+    longest.is_some_and(|key| fields.shift_remove(&key).is_some())
+}
+
+/// `text` up to `bytes_max`, on a character boundary; whether it was cut.
+pub(crate) fn shorten(text: &str, bytes_max: usize) -> (String, bool) {
+    if text.len() <= bytes_max {
+        return (text.to_owned(), false);
+    }
+    let mut end = bytes_max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    (format!("{}…", text.get(..end).unwrap_or_default()), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(count: usize, content_bytes: usize) -> Answer {
+        let mut answer = Answer { lists: vec!["nodes", "edges"], ..Answer::default() };
+        answer.put("query", "q");
+        for number in 0..count {
+            let id = [u8::try_from(number % 256).unwrap_or(0); 16];
+            let value = json!({"id": format!("id-{number}"), "content": "ü\"".repeat(content_bytes / 3)});
+            let mut item = Item::listed("nodes", value, &id);
+            item.also.push(("fusion_hits", json!({"rank": number})));
+            item.counted = true;
+            answer.items.push(item);
+        }
+        answer
+    }
+
+    #[test]
+    fn no_budget_is_ever_passed() {
+        let seal = |hashes: &[u32], _: u16, _: i64| "c".repeat(60 + 6 * hashes.len());
+        for count in [0, 1, 2, 7, 60, 200] {
+            for content_bytes in [3, 90, 600, 5_000, 65_000] {
+                for tokens in [200, 350, 2_000, 20_000] {
+                    let fitted = answer(count, content_bytes).fit(tokens, Some(&seal));
+                    assert!(fitted.bytes() <= tokens * 4, "{count} x {content_bytes} in {tokens}: {}", fitted.bytes());
+                    let nodes = fitted.structured["nodes"].as_array().map_or(0, Vec::len);
+                    assert_eq!(nodes == 0, count == 0, "{count} x {content_bytes} in {tokens}");
+                    assert_eq!(fitted.structured["truncated"], nodes < count);
+                    assert_eq!(fitted.structured.get("next_cursor").is_some(), nodes < count);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_fits_is_not_left_out() {
+        let seal = |_: &[u32], _: u16, _: i64| String::from("c");
+        let fitted = answer(20, 90).fit(2_000, Some(&seal));
+        assert_eq!(fitted.structured["nodes"].as_array().map(Vec::len), Some(20));
+        let some = answer(200, 90).fit(2_000, Some(&seal));
+        assert!(some.bytes() > 6_500, "the budget is used: {}", some.bytes());
+    }
+
+    #[test]
+    fn links_come_with_their_ends() {
+        let seal = |_: &[u32], _: u16, _: i64| "c".repeat(100);
+        let mut answer = answer(100, 90);
+        answer.attached.push(Attached { list: "edges", value: json!({"id": "e1"}), needs: Needs::Both([0; 16], [1; 16]) });
+        answer.attached.push(Attached { list: "edges", value: json!({"id": "e2"}), needs: Needs::Both([0; 16], [99; 16]) });
+        let fitted = answer.fit(2_000, Some(&seal));
+        assert_eq!(fitted.structured["edges"], json!([{"id": "e1"}]));
+    }
+}

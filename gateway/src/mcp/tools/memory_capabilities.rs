@@ -1,0 +1,132 @@
+//! What this server and this key can do. Answers from the tool table and the limits, without asking a node.
+
+use serde_json::{Value, json};
+
+use super::ToolCall;
+use super::get_related::{named, unseen};
+use crate::error_codes::ERROR_CODES;
+use crate::fault::Fault;
+use crate::mcp::result::Answer;
+use crate::mcp::schema::{TOOLS, ToolSet};
+use crate::mcp::translate::Fields;
+
+pub(super) fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
+    let mut answer = Answer { lists: vec!["tools"], ..Answer::default() };
+    if call.walk.is_none() {
+        answer.put("server", json!({"name": "waggle", "version": env!("CARGO_PKG_VERSION")}));
+        answer.put("tenant_id", call.tenant());
+        answer.put("author", call.caller.principal.as_str());
+        answer.put("scopes", call.caller.scopes.words());
+        answer.put("paths", ToolSet::ALL.map(ToolSet::path).to_vec());
+        answer.put("limits", limits(call));
+        answer.put("retrieval_modes", json!(["fusion", "graph", "replay"]));
+        answer.put("error_codes", ERROR_CODES.iter().map(|(code, _)| *code).collect::<Vec<_>>());
+    }
+    let with_schema = call.arguments.flag("include_schema");
+    let items = TOOLS.iter().map(|tool| {
+        let fields = Fields::default()
+            .with("name", tool.name)
+            .with("scopes", tool.scopes.words())
+            .with("allowed", call.caller.scopes.contains(tool.scopes))
+            .with_if(with_schema, "result", if with_schema { result_schema(tool.name) } else { Value::Null });
+        named("tools", fields, tool.name)
+    });
+    answer.items = unseen(items.collect(), call.walk.as_ref());
+    Ok(answer)
+}
+
+fn limits(call: &ToolCall<'_>) -> Value {
+    use waggle_config::limits as l;
+    let limits = &call.app.limits;
+    json!({
+        "request_body_bytes": limits.body_bytes_max(),
+        "message_bytes": l::MESSAGE_BYTES_MAX,
+        "content_bytes": l::CONTENT_BYTES_MAX,
+        "label_bytes": l::LABEL_BYTES_MAX,
+        "query_bytes": l::QUERY_BYTES_MAX,
+        "resolution_note_bytes": l::NOTE_BYTES_MAX,
+        "scope_field_bytes": l::SCOPE_PART_BYTES_MAX,
+        "tag_bytes": l::TAG_BYTES_MAX,
+        "tags": l::TAGS_MAX,
+        "max_nodes": l::NODES_MAX,
+        "max_depth": l::DEPTH_MAX,
+        "expand_depth": l::EXPAND_DEPTH_MAX,
+        "token_budget_default": l::TOKEN_BUDGET_DEFAULT,
+        "token_budget_max": l::TOKEN_BUDGET_MAX,
+        "extracted_per_turn": l::EXTRACTED_PER_TURN_MAX,
+        "reads_per_minute": limits.reads_per_minute(),
+        "writes_per_minute": limits.writes_per_minute(),
+        "concurrent_calls": limits.concurrent_calls_max(),
+        "call_seconds": limits.call_time_default().as_secs(),
+        "request_id_bytes": l::REQUEST_ID_BYTES_MAX,
+        "request_id_hours": l::REQUEST_ID_KEPT.as_secs() / 3600,
+        "cursor_minutes": l::CURSOR_AGE_MAX.as_secs() / 60,
+    })
+}
+
+/// Field names of an answer with their types: `?` may be missing, `[]` is a list.
+fn result_schema(tool: &str) -> Value {
+    let node = "id label content node_type tags[]? project? confidence? state? valid_from? valid_to? due? superseded_by? \
+                conflicts[]? updated_by? updated_at";
+    let edge = "id source_id target_id relationship weight? confidence reason? state?";
+    let full = "id tenant_id namespace project? agent_id? session_id? label content node_type tags[]? aliases[]? \
+                source_prompt? confidence state valid_from valid_to? due? recorded_at created_at updated_at version author \
+                superseded_by? conflicts[]? evidence_count evidence_records[]? embedding_status";
+    let conflict = "edge_id relationship source_id target_id state reason?";
+    let page = "truncated next_cursor? token_estimate";
+    match tool {
+        "delete_node" => json!("id label? deleted deleted_edges turns_kept receipt?"),
+        "get_related" => json!({"nodes[]": format!("{node} depth via_edge_id? strength"), "edges[]": edge, "page": page}),
+        "get_stats" => json!(
+            "total_nodes total_edges node_type_breakdown edge_type_breakdown open_conflicts closed_nodes total_sessions \
+             total_turns bytes embedding_status index_status most_connected_nodes[] most_recent_nodes[]"
+        ),
+        "list_context_scopes" => json!({"": "projects[] agent_ids[] session_ids[] namespaces[]? details[]", "page": page}),
+        "memory_capabilities" => json!({"": "server tenant_id author scopes[] paths[] limits error_codes[] tools[]", "page": page}),
+        "observe_conversation" => json!({
+            "": "turn_id transcript_ids[] verbatim_stored nodes_extracted edges_inferred extraction_errors[]? created_count \
+                 reused_count redactions scope_note?",
+            "stored_nodes[]": format!("{node} created dedup_reason? similarity? alias_added?"),
+            "edges[]": edge,
+            "conflicts[]": conflict,
+        }),
+        "prime_context" => json!({
+            "": "project? summary total_nodes_in_graph empty_reason? hint? warnings[]? read_at",
+            "sections[]": "title items[] {node_id text}",
+            "nodes[]": node,
+            "edges[]": edge,
+            "conflicts[]": conflict,
+            "page": page,
+        }),
+        "query_graph" => json!({
+            "": "query retrieval_mode interpreted? total_nodes_in_graph empty_reason? hint? warnings[]? explain? read_at",
+            "nodes[]": format!("{node} score support? turn_ids[]? learned_later? outside_period? explain?"),
+            "edges[]": edge,
+            "replay_hits[]": "turn_id session_id turn_index role text observed_at node_ids[]? score superseded? outside_period?",
+            "fusion_hits[]": "rank kind id score",
+            "conflicts[]": conflict,
+            "page": page,
+        }),
+        "resolve_conflict" => json!({
+            "": "resolved winner? resolution_note? resolved_at? resolved_by?",
+            "edge": edge,
+            "source_node": node,
+            "target_node": node,
+        }),
+        "store_edge" => json!(
+            "id source_id target_id relationship weight confidence origin reason? author created_at version resolution? \
+             metadata created"
+        ),
+        "store_node" => json!({
+            "": format!("{full} created dedup_reason? similarity? alias_added? aliases_full? scope_note?"),
+            "conflicts[]": "edge_id relationship with state reason?",
+            "possible_duplicates[]": "id label similarity",
+        }),
+        "update_node" => json!({
+            "": format!("{full} previous_version"),
+            "conflicts[]": "edge_id relationship with state reason?",
+            "possible_duplicates[]": "id label similarity",
+        }),
+        _ => Value::Null,
+    }
+}
