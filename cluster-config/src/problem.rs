@@ -31,7 +31,7 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}{}", self.place(), self.next())]
 pub struct Problem {
-    /// Stable name of the kind of problem; docs/errors has a page for each.
+    /// Stable name of the kind of problem; docs/configuration.md explains each.
     pub code: &'static str,
     /// Where the bad value stands; None for what is missing everywhere.
     pub origin: Option<Origin>,
@@ -41,7 +41,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Codes of this family, each with a page in docs/errors.
+    /// Codes of this family.
     pub const CODES: &'static [&'static str] = &[
         "config_unreadable",
         "config_syntax",
@@ -49,7 +49,6 @@ impl Problem {
         "config_bad_value",
         "config_missing",
         "config_conflict",
-        "certificate_problem",
     ];
 
     pub fn new(code: &'static str, what: impl Into<String>) -> Self {

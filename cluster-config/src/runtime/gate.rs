@@ -127,15 +127,14 @@ mod tests {
     async fn closing_waits_for_those_inside() {
         let gate = Gate::new();
         let pass = gate.enter("call").expect("open");
-        let closing = tokio::spawn({
-            let gate = gate.clone();
-            async move { gate.close(Duration::from_secs(30)).await }
-        });
-        while !gate.is_closed() {
-            tokio::task::yield_now().await;
-        }
-        drop(pass);
-        assert_eq!(closing.await.expect("no panic"), Ok(()));
+        let leave = async {
+            while !gate.is_closed() {
+                tokio::task::yield_now().await;
+            }
+            drop(pass);
+        };
+        let (closed, ()) = tokio::join!(gate.close(Duration::from_secs(30)), leave);
+        assert_eq!(closed, Ok(()));
     }
 
     #[tokio::test]

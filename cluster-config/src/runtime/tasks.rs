@@ -106,6 +106,7 @@ impl Tasks {
         let tasks = self.clone();
         let stop = self.stop.clone();
         self.tracker.spawn(async move {
+            #[expect(clippy::disallowed_methods, reason = "the one place that spawns; the tracker owns the outer task")]
             // A task inside the task, because only a join handle tells of a panic.
             let handle = tokio::spawn(async move {
                 match kind.on_shutdown() {

@@ -182,6 +182,7 @@ fn check_fingerprints(graph: &Graph, wrong: &mut impl FnMut(&'static str, String
         add(Form::Exact, statement.exact);
         add(Form::Label, statement.label);
         statement.canonical.into_iter().for_each(|f| add(Form::Canonical, f));
+        statement.acronym.into_iter().for_each(|f| add(Form::Acronym, f));
         memory.aliases.iter().filter_map(|alias| alias.exact).for_each(|f| add(Form::Exact, f));
         statement.claims.iter().for_each(|claim| add(Form::Slot, claim.slot));
         statement.general.iter().for_each(|f| add(Form::General, *f));

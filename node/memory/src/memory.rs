@@ -114,8 +114,8 @@ pub struct Alias {
     pub author: Principal,
     /// When it was merged in.
     pub added_at: Millis,
-    /// Its exact form, by which a third mention of this wording is found again. None for a wording that an update
-    /// replaced: it stays searchable, but the old value stored anew must not merge into the new one.
+    /// Its [`Statement::reading`], by which a third mention of this wording is found again. None for a wording that an
+    /// update replaced: it stays searchable, but the old value stored anew must not merge into the new one.
     pub exact: Option<Fingerprint>,
 }
 

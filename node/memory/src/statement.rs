@@ -79,6 +79,13 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// Exact and canonical form together: equal when the same words were said and meant the same, so "tomorrow" of two
+    /// days, or "I" of two authors, are two readings.
+    pub fn reading(&self) -> Fingerprint {
+        let canonical = self.canonical.map_or(0, |form| form.0);
+        Fingerprint::of("reading", &format!("{:016x}{canonical:016x}", self.exact.0))
+    }
+
     /// Most claims, general forms or ends that one statement carries; more are dropped by the reader.
     pub const PARTS_MAX: usize = 8;
 }

@@ -40,6 +40,8 @@ pub enum Form {
     Slot = 4,
     /// A more general form of the memory's statement.
     General = 5,
+    /// The canonical form with a spelled-out name replaced by its initials.
+    Acronym = 6,
 }
 
 impl Form {
@@ -56,6 +58,7 @@ impl Form {
             3 => Self::Label,
             4 => Self::Slot,
             5 => Self::General,
+            6 => Self::Acronym,
             _ => return None,
         })
     }

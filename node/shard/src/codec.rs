@@ -388,7 +388,7 @@ mod tests {
         let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
         assert_eq!(
             hex(&encode_record(ShardId(3), &entries()[2])),
-            "01e6e4b5e1a5ba0c0a02000000000000000700000000000000020000000000000001080000\
+            "01c3f53ae937ca79da02000000000000000700000000000000020000000000000001080000\
              0072656d656d626572"
         );
         assert_eq!(

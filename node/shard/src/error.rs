@@ -82,6 +82,12 @@ pub enum Unavailable {
         /// The limit.
         bytes_max: usize,
     },
+    /// The command would not decode again.
+    #[error("the command cannot be replicated ({why}); make it smaller, or report this as a bug")]
+    CommandUnreadable {
+        /// What is wrong.
+        why: String,
+    },
     /// The process is about to end.
     #[error("this node is shutting down; ask another one")]
     ShuttingDown,
@@ -101,6 +107,7 @@ impl Unavailable {
             Self::NoQuorum => "no_quorum",
             Self::Overloaded { .. } => "overloaded",
             Self::CommandTooLarge { .. } => "command_too_large",
+            Self::CommandUnreadable { .. } => "command_unreadable",
             Self::ShuttingDown => "shutting_down",
             Self::Halted { .. } => "replica_halted",
         }

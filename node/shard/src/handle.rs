@@ -139,7 +139,10 @@ impl ShardHandle {
         }
         let deadline = tokio::time::Instant::now() + timeout;
         let entry = proposal.stamped(inner.stamps.next(inner.clock.now()));
-        let bytes = Bytes::from(waggle_proto::log::encode_entry(&entry));
+        // A committed entry that does not decode would halt every replica, so it is tried before.
+        let bytes = waggle_proto::log::check_entry(&entry)
+            .map(Bytes::from)
+            .map_err(|malformed| Unavailable::CommandUnreadable { why: malformed.to_string() })?;
         let _permit = inner.admission.admit(bytes.len())?;
 
         let (responder, answer) = ProgressResponder::complete_only();

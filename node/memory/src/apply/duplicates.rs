@@ -25,7 +25,12 @@ pub(super) fn find(tx: &Transaction<'_>, project_key: &str, new: &NewMemory) -> 
     let statement = &new.statement;
     let by_form = [
         (DedupReason::ExactContent, Form::Exact, Some(statement.exact)),
+        // A wording that was merged in before is an alias of its memory.
+        (DedupReason::ExactContent, Form::Exact, Some(statement.reading())),
         (DedupReason::CanonicalForm, Form::Canonical, statement.canonical),
+        // One of the two spells out the name that the other abbreviates.
+        (DedupReason::CanonicalForm, Form::Canonical, statement.acronym),
+        (DedupReason::CanonicalForm, Form::Acronym, statement.canonical),
     ];
     for (reason, form, fingerprint) in by_form {
         let Some(fingerprint) = fingerprint else { continue };
@@ -48,10 +53,13 @@ pub(super) fn find(tx: &Transaction<'_>, project_key: &str, new: &NewMemory) -> 
 /// Equal words are not enough: "tomorrow" said on two days, or "I prefer tabs" said by two authors, differ in the
 /// canonical form, which holds resolved dates and subjects.
 fn may_merge(tx: &Transaction<'_>, there: &Memory, new: &NewMemory) -> bool {
-    let same_reading = there.statement.canonical == new.statement.canonical
-        || there.aliases.iter().any(|alias| alias.exact == Some(new.statement.exact))
-            && there.statement.modality == new.statement.modality;
-    same_reading && there.statement.modality == new.statement.modality && kinds_states_and_times_agree(tx, there, new)
+    let (theirs, ours) = (&there.statement, &new.statement);
+    let abbreviated = (ours.acronym.is_some() && ours.acronym == theirs.canonical)
+        || (theirs.acronym.is_some() && theirs.acronym == ours.canonical);
+    let same_reading = theirs.canonical == ours.canonical
+        || abbreviated
+        || there.aliases.iter().any(|alias| alias.exact == Some(ours.reading()));
+    same_reading && theirs.modality == ours.modality && kinds_states_and_times_agree(tx, there, new)
 }
 
 fn kinds_states_and_times_agree(tx: &Transaction<'_>, there: &Memory, new: &NewMemory) -> bool {
@@ -70,7 +78,7 @@ pub(super) fn merge(tx: &mut Transaction<'_>, found: Duplicate, new: &NewMemory,
     let old = found.memory;
     let mut memory = old.clone();
     let wording_known = memory.statement.exact == new.statement.exact
-        || memory.aliases.iter().any(|alias| alias.exact == Some(new.statement.exact));
+        || memory.aliases.iter().any(|alias| alias.exact == Some(new.statement.reading()));
     let aliases_full = !wording_known && memory.aliases.len() >= Memory::ALIASES_MAX;
     let alias_added = !wording_known && !aliases_full;
     if alias_added {
@@ -78,7 +86,7 @@ pub(super) fn merge(tx: &mut Transaction<'_>, found: Duplicate, new: &NewMemory,
             text: new.content.clone(),
             author: evidence.author.clone(),
             added_at: tx.now,
-            exact: Some(new.statement.exact),
+            exact: Some(new.statement.reading()),
         });
     }
     memory.tags = united(&memory.tags, &new.tags);

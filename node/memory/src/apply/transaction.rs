@@ -342,6 +342,7 @@ fn fingerprint_keys(memory: &Memory, project_key: &str) -> Vec<TenantKey> {
     let statement = &memory.statement;
     let mut keys = vec![at(Form::Exact, statement.exact), at(Form::Label, statement.label)];
     keys.extend(statement.canonical.map(|f| at(Form::Canonical, f)));
+    keys.extend(statement.acronym.map(|f| at(Form::Acronym, f)));
     keys.extend(memory.aliases.iter().filter_map(|alias| alias.exact).map(|f| at(Form::Exact, f)));
     keys.extend(statement.claims.iter().map(|claim| at(Form::Slot, claim.slot)));
     keys.extend(statement.general.iter().map(|f| at(Form::General, *f)));

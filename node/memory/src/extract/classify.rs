@@ -1,5 +1,6 @@
 //! What a clause is: its kind, tags, confidence. First match wins, in the order of the memory semantics.
 
+use crate::read::list::{list, WordList};
 use super::Speaker;
 use super::split::Piece;
 use crate::kind::{Confidence, Kind, Modality};
@@ -35,22 +36,21 @@ impl Class {
 }
 
 /// Words of other languages that English does not have; one of them in lower case and the clause is not English.
-const FOREIGN: &str = "der das und wir ist nicht für mit ein eine einen wird benutzen verwenden haben sind auch \
+const FOREIGN: WordList = WordList::new("der das und wir ist nicht für mit ein eine einen wird benutzen verwenden haben sind auch \
      nous vous je les des une est pour avec dans pas sont avons sur qui \
      el los las una para con está usamos nosotros porque pero \
      wij het een voor zijn niet gebruiken van \
      il gli che della sono noi usiamo \
      vi och är för med ikke og som på \
      não uma nós para usamos em com \
-     jest nie dla się oraz";
+     jest nie dla się oraz");
 /// Foreign words that are English too, or parts of names: they need company.
-const HOMOGRAPHS: &str = "con com il van das el los las est het pas sur og som em una je des der par";
+const HOMOGRAPHS: WordList = WordList::new("con com il van das el los las est het pas sur og som em una je des der par");
 
 /// Verbs of asking for work: an imperative with one of them is a request.
-const THIRD: &str = "that this it them these those him her one ones everything anything something nothing all";
+const THIRD: WordList = WordList::new("that this it them these those him her one ones everything anything something nothing all");
 
 struct View<'a> {
-    piece: &'a Piece,
     sentence: &'a Sentence,
     speaker: Speaker,
     terms: &'a [Term],
@@ -58,7 +58,7 @@ struct View<'a> {
 
 /// The class of a clause, or nothing.
 pub(crate) fn classify(piece: &Piece, sentence: &Sentence, speaker: Speaker) -> Option<Class> {
-    let view = View { piece, sentence, speaker, terms: &piece.terms };
+    let view = View { sentence, speaker, terms: &piece.terms };
     if !is_english(view.terms) {
         return None;
     }
@@ -117,7 +117,7 @@ pub(crate) fn is_promise(terms: &[Term]) -> bool {
         "i will make sure", "i will be sure", "i have stored", "i have updated", "i will update", "i can remember",
         "i will now remember", "i will also remember", "i shall remember", "i have remembered", "i have made a note",
     ];
-    PROMISES.iter().any(|p| has_phrase(terms, p)) || terms.first().is_some_and(|t| t.is_one_of("noted saved recorded remembered"))
+    PROMISES.iter().any(|p| has_phrase(terms, p)) || terms.first().is_some_and(|t| t.is_one_of(list!("noted saved recorded remembered")))
 }
 
 impl View<'_> {
@@ -134,17 +134,17 @@ impl View<'_> {
     }
 
     fn is_ours(&self, clause: &Clause) -> bool {
-        clause.lets || self.subject(clause).iter().any(|t| t.is_one_of("we us"))
+        clause.lets || self.subject(clause).iter().any(|t| t.is_one_of(list!("we us")))
     }
 
     fn is_mine(&self, clause: &Clause) -> bool {
-        self.subject(clause).first().is_some_and(|t| t.is_one_of("i"))
+        self.subject(clause).first().is_some_and(|t| t.is_one_of(list!("i")))
     }
 
     fn is_unresolved(&self, clause: &Clause) -> bool {
         let subject = self.subject(clause);
         let lone = subject.iter().filter(|t| !t.is_one_of(UNRESOLVED)).count() == 0;
-        lone || subject.iter().any(|t| t.is_one_of("you he she they it there"))
+        lone || subject.iter().any(|t| t.is_one_of(list!("you he she they it there")))
     }
 
     /// "I love this", "let's do that": nothing to remember.
@@ -156,17 +156,17 @@ impl View<'_> {
     }
 
     fn question(&self) -> Option<Class> {
-        let request = self.terms.first().is_some_and(|t| t.is_one_of("can could would will")) && self.terms.get(1).is_some_and(|t| t.is_one_of("you"));
-        let please = self.terms.iter().any(|t| t.is_one_of("please"));
+        let request = self.terms.first().is_some_and(|t| t.is_one_of(list!("can could would will"))) && self.terms.get(1).is_some_and(|t| t.is_one_of(list!("you")));
+        let please = self.terms.iter().any(|t| t.is_one_of(list!("please")));
         // A question needs something it is about: a noun or a name, not only a verb.
         let about = self.terms.iter().any(|t| t.is_value() || (!t.is_mark() && is_content(&t.lower) && verb(&t.lower).is_none()));
-        let nouns = self.terms.windows(2).any(|w| matches!(w, [a, b] if a.is_one_of("the a our my what which") && is_content(&b.lower)));
-        let personal = self.terms.len() <= 4 && self.terms.iter().any(|t| t.is_one_of("you"));
+        let nouns = self.terms.windows(2).any(|w| matches!(w, [a, b] if a.is_one_of(list!("the a our my what which")) && is_content(&b.lower)));
+        let personal = self.terms.len() <= 4 && self.terms.iter().any(|t| t.is_one_of(list!("you")));
         (self.speaker == Speaker::User && !request && !please && !personal && (about || nouns)).then(|| Class::new(Kind::Question, &[]))
     }
 
     fn uncertain(&self, tag: &str) -> Option<Class> {
-        let addressed = self.terms.iter().any(|t| t.is_one_of("you your please"));
+        let addressed = self.terms.iter().any(|t| t.is_one_of(list!("you your please")));
         let clause = self.sentence.clause.as_ref()?;
         let empty = self.has_pronoun_object(clause) && tag == "hedged";
         let options = self.sentence.choice.is_some();
@@ -181,8 +181,8 @@ impl View<'_> {
     /// "You could use X", "I'd recommend X"; from the assistant also "Use X".
     fn is_advice(&self) -> bool {
         let Some(clause) = &self.sentence.clause else { return false };
-        let to_you = self.subject(clause).iter().any(|t| t.is_one_of("you"));
-        let advises = is_in("recommend suggest advise propose", clause.verb) || clause.outer.is_some_and(|o| is_in("recommend suggest advise propose consider", o));
+        let to_you = self.subject(clause).iter().any(|t| t.is_one_of(list!("you")));
+        let advises = is_in(list!("recommend suggest advise propose"), clause.verb) || clause.outer.is_some_and(|o| is_in(list!("recommend suggest advise propose consider"), o));
         let told = self.speaker == Speaker::Assistant && clause.imperative && !clause.lets;
         (to_you && self.speaker == Speaker::Assistant) || (advises && !clause.passive) || told
     }
@@ -201,14 +201,14 @@ impl View<'_> {
         let ours = clause.imperative || self.is_ours(clause) || self.is_mine(clause);
         let passive = clause.passive || clause.verb == "replace";
         let subject = self.subject(clause);
-        if subject.iter().any(|t| t.is_one_of("you")) || (!ours && !passive) {
+        if subject.iter().any(|t| t.is_one_of(list!("you"))) || (!ours && !passive) {
             return self.third_party(clause, choice, subject);
         }
         // "Use the latest file" is a request; an option has a name, or a purpose.
         let named = choice.chosen.iter().any(|c| {
             c.named.mentions.is_some() || c.named.class.is_some() || !c.purposes.is_empty() || c.named.shown.starts_with(char::is_uppercase)
         });
-        let taken = is_in("choose pick select adopt decide settle standardize go stick stay", clause.verb) || choice.change;
+        let taken = is_in(list!("choose pick select adopt decide settle standardize go stick stay"), clause.verb) || choice.change;
         let told = clause.imperative && !clause.lets;
         if told && !named && clause.verb != "avoid" {
             return None;
@@ -218,14 +218,14 @@ impl View<'_> {
         }
         // Meetings and reports are dropped too, but are no options.
         let dated = choice.chosen.iter().any(|c| c.named.shown.to_lowercase().contains("meeting"));
-        if dated || (choice.dropped && !named && is_in("remove kill decline", clause.verb)) {
+        if dated || (choice.dropped && !named && is_in(list!("remove kill decline"), clause.verb)) {
             return None;
         }
         // "Never use X" is a rule, not a choice.
-        if self.terms.iter().any(|t| t.is_one_of("never must")) || (clause.imperative && clause.negations > 0) {
+        if self.terms.iter().any(|t| t.is_one_of(list!("never must"))) || (clause.imperative && clause.negations > 0) {
             return None;
         }
-        let taste = choice.taste || clause.verb == "avoid" || (self.is_mine(clause) && is_in("prefer like", clause.verb));
+        let taste = choice.taste || clause.verb == "avoid" || (self.is_mine(clause) && is_in(list!("prefer like"), clause.verb));
         let kind = if taste { Kind::Preference } else { Kind::Decision };
         let mut class = Class::new(kind, &[]);
         if choice.dropped {
@@ -257,8 +257,8 @@ impl View<'_> {
         let negated = clause.negations > 0 || has("never no forbidden prohibited");
         let limit = has("before until without unless");
         let modal = clause.modal.as_deref().unwrap_or_default();
-        let order = is_in("must shall", modal) || (clause.imperative && !clause.lets && has("never always only"));
-        let barred = clause.negations > 0 && (is_in("may", modal) || (modal == "can" && (limit || clause.passive)) || (modal == "should" && !ours));
+        let order = is_in(list!("must shall"), modal) || (clause.imperative && !clause.lets && has("never always only"));
+        let barred = clause.negations > 0 && (is_in(list!("may"), modal) || (modal == "can" && (limit || clause.passive)) || (modal == "should" && !ours));
         let denied = (clause.passive || clause.verb == "be") && has("forbidden prohibited disallowed banned") || (clause.negations > 0 && has("allowed supported permitted acceptable"));
         let told_not = clause.imperative && !clause.lets && clause.negations > 0 && self.speaker == Speaker::User;
         let permits = modal == "may" && clause.negations == 0 && !ours;
@@ -270,9 +270,9 @@ impl View<'_> {
             return Some(class);
         }
         let needed = (clause.passive && clause.verb == "require") || has("mandatory") || (has("required") && clause.verb == "be");
-        let needs = is_in("need require", clause.verb) && ours && clause.outer.is_none() && !self.has_pronoun_object(clause);
+        let needs = is_in(list!("need require"), clause.verb) && ours && clause.outer.is_none() && !self.has_pronoun_object(clause);
         let able = clause.outer == Some("need") && ours
-            && is_in("support comply handle store keep ensure encrypt retain meet provide allow accept be have scale run work offer", clause.verb);
+            && is_in(list!("support comply handle store keep ensure encrypt retain meet provide allow accept be have scale run work offer"), clause.verb);
         let have_to = clause.outer == Some("have") && !mine && !self.rest(clause).is_empty();
         let should = modal == "should" && !ours && !clause.imperative && self.content_count() >= 3;
         if needed || needs || able || have_to || should {
@@ -289,25 +289,25 @@ impl View<'_> {
         let subject = self.subject(clause);
         let rest = self.rest(clause);
         let copula = clause.verb == "be" && (is_taste(subject) || is_taste(rest));
-        let likes = is_in("prefer like love hate dislike enjoy favor", clause.verb) || clause.outer.is_some_and(|o| is_in("prefer like love hate enjoy", o));
+        let likes = is_in(list!("prefer like love hate dislike enjoy favor"), clause.verb) || clause.outer.is_some_and(|o| is_in(list!("prefer like love hate enjoy"), o));
         let person = self.is_mine(clause) || self.is_ours(clause) || (!subject.is_empty() && !self.is_unresolved(clause));
         let would = clause.modal.as_deref() == Some("would");
         let habit = self.is_mine(clause)
-            && self.terms.iter().any(|t| t.is_one_of("always never usually generally"))
+            && self.terms.iter().any(|t| t.is_one_of(list!("always never usually generally")))
             && self.content_count() >= 2
-            && !is_in("be have know think see hear forget want", clause.verb);
+            && !is_in(list!("be have know think see hear forget want"), clause.verb);
         let wants = self.is_mine(clause) && clause.verb == "want" && clause.outer.is_none()
-            && self.terms.iter().any(|t| t.is_one_of("always never every all default"))
-            && !self.terms.iter().any(|t| t.is_one_of("you"));
+            && self.terms.iter().any(|t| t.is_one_of(list!("always never every all default")))
+            && !self.terms.iter().any(|t| t.is_one_of(list!("you")));
         let avoids = clause.verb == "avoid" && (person || clause.imperative);
         if !(copula || (likes && person && !would) || habit || wants || avoids) || (!copula && self.has_pronoun_object(clause)) {
             return None;
         }
-        if self.content_count() < 1 || (clause.outer.is_some() && self.terms.iter().any(|t| t.is_one_of("you"))) {
+        if self.content_count() < 1 || (clause.outer.is_some() && self.terms.iter().any(|t| t.is_one_of(list!("you")))) {
             return None;
         }
         let mut class = Class::new(Kind::Preference, &[]);
-        if clause.negations > 0 || is_in("hate dislike avoid", clause.verb) {
+        if clause.negations > 0 || is_in(list!("hate dislike avoid"), clause.verb) {
             class.tag("negated".to_owned());
         }
         if let Some(choice) = &self.sentence.choice {
@@ -322,12 +322,12 @@ impl View<'_> {
     /// To-dos and one-off wishes.
     fn task(&self, clause: &Clause) -> Option<Class> {
         let mine = self.is_mine(clause) || self.is_ours(clause);
-        let asks_you = self.terms.iter().any(|t| t.is_one_of("you"));
-        let needs = mine && (clause.outer.is_some_and(|o| is_in("need have want", o)) || is_in("need want", clause.verb));
-        let reminder = clause.imperative && (clause.outer == Some("forget") || (clause.verb == "remember" && self.rest(clause).first().is_some_and(|t| t.is_one_of("to"))));
+        let asks_you = self.terms.iter().any(|t| t.is_one_of(list!("you")));
+        let needs = mine && (clause.outer.is_some_and(|o| is_in(list!("need have want"), o)) || is_in(list!("need want"), clause.verb));
+        let reminder = clause.imperative && (clause.outer == Some("forget") || (clause.verb == "remember" && self.rest(clause).first().is_some_and(|t| t.is_one_of(list!("to")))));
         let dated = self.terms.iter().any(|t| t.kind == TermKind::Date);
         let will = self.is_mine(clause) && self.sentence.modality == Modality::Planned && dated && clause.verb != "be";
-        let wish = is_in("want", clause.verb) || clause.outer == Some("want");
+        let wish = is_in(list!("want"), clause.verb) || clause.outer == Some("want");
         if asks_you || !(needs || reminder || will) || self.content_count() < 1 || (wish && !dated) || self.has_pronoun_object(clause) {
             return None;
         }
@@ -342,7 +342,7 @@ impl View<'_> {
         let slots = &self.sentence.slots;
         let own = slots.claims.iter().find(|c| !c.slot.contains("holds|") && !c.slot.contains("state|") && !c.slot.contains("permit|"));
         let mine = self.is_mine(clause);
-        let my = subject.iter().any(|t| t.is_one_of("my"));
+        let my = subject.iter().any(|t| t.is_one_of(list!("my")));
         if mine && !self.is_personal(clause) && own.is_none() {
             return None;
         }
@@ -351,7 +351,7 @@ impl View<'_> {
             return None;
         }
         // Ours without a matter: "We are happy", "We had a chat".
-        if self.is_ours(clause) && is_in("be get go come think know see feel talk discuss want hope", clause.verb) && own.is_none() && !clause.passive {
+        if self.is_ours(clause) && is_in(list!("be get go come think know see feel talk discuss want hope"), clause.verb) && own.is_none() && !clause.passive {
             return None;
         }
         let mut class = Class::new(Kind::Fact, &[]);
@@ -362,7 +362,7 @@ impl View<'_> {
         if mine || my {
             class.tag("personal".to_owned());
         }
-        let role = own.is_some_and(|c| is_in("owner lead manager maintainer supplier vendor", c.slot.split('|').nth(1).unwrap_or_default()));
+        let role = own.is_some_and(|c| is_in(list!("owner lead manager maintainer supplier vendor"), c.slot.split('|').nth(1).unwrap_or_default()));
         if role {
             class.tag("role".to_owned());
         }
@@ -383,17 +383,17 @@ impl View<'_> {
         let rest = self.rest(clause);
         let first = rest.first();
         if clause.verb == "be" && !clause.passive && !clause.progressive {
-            return first.is_some_and(|t| t.is_one_of("a an allergic vegetarian vegan based left-handed colorblind lactose from deaf blind married dyslexic diabetic"))
+            return first.is_some_and(|t| t.is_one_of(list!("a an allergic vegetarian vegan based left-handed colorblind lactose from deaf blind married dyslexic diabetic")))
                 && self.content_count() >= 1;
         }
-        let had = clause.verb == "have" && rest.iter().any(|t| is_content(&t.lower) && !t.is_one_of("question questions problem issue idea bug meeting request doubt"))
-            && !rest.iter().any(|t| t.is_one_of("question questions problem issue idea bug request doubt"));
-        had || is_in("live reside speak study work own manage lead maintain oversee", clause.verb)
-            || (clause.passive && is_in("base call name bear", clause.verb))
+        let had = clause.verb == "have" && rest.iter().any(|t| is_content(&t.lower) && !t.is_one_of(list!("question questions problem issue idea bug meeting request doubt")))
+            && !rest.iter().any(|t| t.is_one_of(list!("question questions problem issue idea bug request doubt")));
+        had || is_in(list!("live reside speak study work own manage lead maintain oversee"), clause.verb)
+            || (clause.passive && is_in(list!("base call name bear"), clause.verb))
     }
 
     fn definition(&self, clause: &Clause) -> Option<Class> {
-        let means = clause.verb == "mean" || (clause.verb == "stand" && self.rest(clause).first().is_some_and(|t| t.is_one_of("for")))
+        let means = clause.verb == "mean" || (clause.verb == "stand" && self.rest(clause).first().is_some_and(|t| t.is_one_of(list!("for"))))
             || (clause.verb == "refer" && !self.is_unresolved(clause));
         (means && !self.is_unresolved(clause) && self.content_count() >= 2).then(|| Class::new(Kind::Concept, &[]))
     }

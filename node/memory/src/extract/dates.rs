@@ -1,5 +1,6 @@
 //! What a clause says about when it holds and when it falls due.
 
+use crate::read::list::list;
 use crate::kind::Modality;
 use crate::read::Sentence;
 use crate::read::dates::{day_of, start_of};
@@ -23,15 +24,15 @@ pub(crate) fn dated(terms: &[Term], sentence: &Sentence, todo: bool, observed_at
     let chosen = sentence.choice.is_some();
     let falls = todo
         || sentence.modality == Modality::Planned
-        || terms.iter().any(|t| t.is_one_of("deadline due release launch ship milestone scheduled planned"));
+        || terms.iter().any(|t| t.is_one_of(list!("deadline due release launch ship milestone scheduled planned")));
     for (at, term) in terms.iter().enumerate().filter(|(_, t)| t.kind == TermKind::Date) {
         let Some((first, last)) = term.days else { continue };
         let before = at.checked_sub(1).and_then(|i| terms.get(i)).map_or("", |t| t.lower.as_str());
         let past = today.is_some_and(|today| first <= today);
-        let start = is_in("since from starting effective", before) || (before == "of" && terms.iter().any(|t| t.is_one_of("as")));
+        let start = is_in(list!("since from starting effective"), before) || (before == "of" && terms.iter().any(|t| t.is_one_of(list!("as"))));
         // "last month", "in 2024": when something was chosen or changed is when it began to hold.
-        let began = past && (change || chosen) && sentence.modality != Modality::Planned && !is_in("to by until", before);
-        if is_in("until till", before) {
+        let began = past && (change || chosen) && sentence.modality != Modality::Planned && !is_in(list!("to by until"), before);
+        if is_in(list!("until till"), before) {
             out.valid_to = out.valid_to.or_else(|| start_of(last).map(|at| at.plus(Millis::DAY)));
         } else if (start || began) && out.valid_from.is_none() {
             out.valid_from = start_of(first);

@@ -1,5 +1,6 @@
 //! Labels: the name of the slot where it is known, else the first words.
 
+use crate::read::list::list;
 use crate::kind::Kind;
 use crate::read::Sentence;
 use crate::read::words::is_in;
@@ -30,7 +31,7 @@ fn choice_name(kind: Kind, sentence: &Sentence) -> Option<String> {
 fn slot_name(sentence: &Sentence) -> Option<String> {
     let claim = sentence.slots.claims.iter().find(|c| {
         let attribute = c.slot.split('|').nth(1).unwrap_or_default();
-        attribute == "is" || attribute.ends_with("when") || is_in("expire where port at", attribute)
+        attribute == "is" || attribute.ends_with("when") || is_in(list!("expire where port at"), attribute)
     })?;
     let mut text = claim.slot_text.clone();
     if let Some(stem) = text.strip_suffix(" tokens expiry") {

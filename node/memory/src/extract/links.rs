@@ -1,6 +1,7 @@
 //! Links between the drafts of one call: reasons, stated needs, entities, shared words. Conflicts are not looked for
 //! here; apply finds them against everything that is stored.
 
+use crate::read::list::{list, WordList};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, DraftLink};
@@ -53,16 +54,16 @@ fn content_words(terms: &[Term]) -> BTreeSet<String> {
     terms
         .iter()
         .filter(|t| matches!(t.kind, TermKind::Word | TermKind::Name | TermKind::Technology) && is_content(&t.lower))
-        .filter(|t| !is_in("use uses using used choose chose chosen prefer need needs must", &t.lower))
+        .filter(|t| !is_in(list!("use uses using used choose chose chosen prefer need needs must"), &t.lower))
         .map(|t| singular(&spelling(&t.text)))
         .collect()
 }
 
 /// Words that find fault with something.
-const FAULTS: &str = "painful slow unreliable expensive hard difficult buggy broken issue issues problem problems fail fails \
+const FAULTS: WordList = WordList::new("painful slow unreliable expensive hard difficult buggy broken issue issues problem problems fail fails \
      failed failing lack lacks limited flaky unstable complex complicated cumbersome brittle fragile missing poor bad \
      worse struggle struggles painfully outdated deprecated unmaintained insecure unsupported blocking not cannot leak \
-     leaks crash crashes costly heavy confusing";
+     leaks crash crashes costly heavy confusing");
 
 /// The technologies that a draft finds fault with: only facts do.
 pub(crate) fn faulted(kind: Kind, terms: &[Term]) -> Vec<&str> {
@@ -233,13 +234,13 @@ fn needed_words(facts: &Facts) -> Option<BTreeSet<String>> {
         "depend" | "rely" => after("on")?,
         "require" | "need" if !clause.passive => 0,
         "block" if clause.passive => after("by")?,
-        _ if clause.negations > 0 && clause.modal.as_deref().is_some_and(|m| is_in("can may must", m)) => after("before until without")?,
+        _ if clause.negations > 0 && clause.modal.as_deref().is_some_and(|m| is_in(list!("can may must"), m)) => after("before until without")?,
         _ => return None,
     };
     let object = rest.get(start..)?;
     let end = object
         .iter()
-        .position(|t| t.is_mark() || t.is_one_of("and or but for in on to is are was has have before after"))
+        .position(|t| t.is_mark() || t.is_one_of(list!("and or but for in on to is are was has have before after")))
         .unwrap_or(object.len());
     let words: BTreeSet<String> = text_of(object.get(..end)?).split(' ').filter(|w| is_content(w)).map(str::to_owned).collect();
     (!words.is_empty()).then_some(words)

@@ -1,5 +1,6 @@
 //! Entities: file paths and code identifiers wherever they stand, people and teams where a role introduces them.
 
+use crate::read::list::list;
 use crate::read::clause::Clause;
 use crate::read::term::{Term, TermKind};
 use crate::read::words::is_in;
@@ -61,18 +62,18 @@ fn is_identifier(name: &str) -> bool {
 
 /// People, teams and organisations that a clause introduces by a role ("leads", "is our").
 pub(crate) fn introduced(terms: &[Term], clause: &Clause) -> Vec<Entity> {
-    let role = is_in("lead own manage head maintain oversee supervise found run", clause.verb) && clause.outer.is_none();
+    let role = is_in(list!("lead own manage head maintain oversee supervise found run"), clause.verb) && clause.outer.is_none();
     let rest = terms.get(clause.group.1..).unwrap_or_default();
     let ours = clause.verb == "be"
-        && rest.first().is_some_and(|t| t.is_one_of("our my the"))
-        && rest.iter().any(|t| t.is_one_of("lead leader manager owner cto ceo supplier vendor designer engineer client customer partner head director founder"));
+        && rest.first().is_some_and(|t| t.is_one_of(list!("our my the")))
+        && rest.iter().any(|t| t.is_one_of(list!("lead leader manager owner cto ceo supplier vendor designer engineer client customer partner head director founder")));
     if !(role || ours) || clause.imperative {
         return Vec::new();
     }
     let subject = terms.get(clause.subject.0..clause.subject.1).unwrap_or_default();
     let mut found = Vec::new();
     // A name is all of the subject: "Alice Johnson", not "The new manager".
-    let whole = subject.iter().all(|t| t.capital && matches!(t.kind, TermKind::Name | TermKind::Word) && !t.is_one_of("i we the a an our my this that"));
+    let whole = subject.iter().all(|t| t.capital && matches!(t.kind, TermKind::Name | TermKind::Word) && !t.is_one_of(list!("i we the a an our my this that")));
     if whole {
         found.extend(entity(subject));
     }

@@ -1,5 +1,6 @@
 //! A message to clauses: sets aside what is nobody's statement, then bullets, sentences, clauses.
 
+use crate::read::list::{list, WordList};
 use crate::read::canonical::lead_in;
 use crate::read::clause::parse;
 use crate::read::term::{Term, TermKind, terms};
@@ -38,7 +39,7 @@ pub(crate) struct Piece {
 /// A sentence of more terms is no sentence of a person; it makes no memory.
 const SENTENCE_MAX: usize = 300;
 
-const ABBREVIATIONS: &str = "etc vs approx mr mrs ms dr prof inc ltd corp co st no fig eq resp incl excl dept est min max jr sr";
+const ABBREVIATIONS: WordList = WordList::new("etc vs approx mr mrs ms dr prof inc ltd corp co st no fig eq resp incl excl dept est min max jr sr");
 
 /// The clauses of `text`.
 pub(crate) fn pieces(text: &str, today: Option<Date>) -> Vec<Piece> {
@@ -118,7 +119,7 @@ fn wraps(before: &str, next: &str) -> bool {
 }
 
 fn is_set_aside(line: &str) -> bool {
-    const LEVELS: &str = "ERROR WARN WARNING INFO DEBUG TRACE FATAL [ERROR] [WARN] [INFO] [DEBUG] ERROR: WARN: INFO: DEBUG:";
+    const LEVELS: WordList = WordList::new("ERROR WARN WARNING INFO DEBUG TRACE FATAL [ERROR] [WARN] [INFO] [DEBUG] ERROR: WARN: INFO: DEBUG:");
     let first = line.split_whitespace().next().unwrap_or_default();
     let stamp = first.trim_start_matches('[');
     let stamped = stamp.len() >= 10
@@ -178,7 +179,7 @@ fn ends_sentence(all: &[Token], at: usize) -> Option<bool> {
     if is_in(ABBREVIATIONS, before) && all.get(at + 1).is_some() {
         // "min." and "no." may also end a sentence: a capital after it tells.
         let next = all.get(at + 1).is_some_and(|t| t.text.starts_with(char::is_uppercase));
-        return (next && is_in("etc no min max", before)).then_some(false);
+        return (next && is_in(list!("etc no min max"), before)).then_some(false);
     }
     Some(false)
 }
@@ -197,13 +198,13 @@ fn push_sentence(
     while body.last().is_some_and(|t| matches!(t.kind, TermKind::Comma | TermKind::Break)) {
         body.pop();
     }
-    let todo = body.first().is_some_and(|t| is_in("todo to-do fixme", &t.lower)) && body.len() > 2;
+    let todo = body.first().is_some_and(|t| is_in(list!("todo to-do fixme"), &t.lower)) && body.len() > 2;
     let skip = if todo { 1 + body.get(1..).unwrap_or_default().iter().take_while(|t| t.is_mark()).count() } else { lead_in(&body) };
     let body = body.get(skip..).unwrap_or_default();
     if body.is_empty() || body.len() > SENTENCE_MAX {
         return;
     }
-    let whole = asked || todo || body.iter().any(|t| t.is_one_of("if unless")) || body.first().is_some_and(|t| t.is_one_of("what which who how why when where"));
+    let whole = asked || todo || body.iter().any(|t| t.is_one_of(list!("if unless"))) || body.first().is_some_and(|t| t.is_one_of(list!("what which who how why when where")));
     let cuts = if whole { vec![Cut { from: 0, to: body.len(), joint: Joint::Beside, phrase: false }] } else { cut(body) };
     let base = found.len();
     for Cut { from, to, joint, phrase } in cuts {
@@ -251,7 +252,7 @@ fn cut(body: &[Term]) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     // "Because X, we chose Y."
     let mut from = 0;
-    if body.first().is_some_and(|t| t.is_one_of("because since as given"))
+    if body.first().is_some_and(|t| t.is_one_of(list!("because since as given")))
         && let Some(comma) = body.iter().position(|t| t.kind == TermKind::Comma)
         && is_clause(body.get(comma + 1..).unwrap_or_default())
         && is_clause(body.get(1..comma).unwrap_or_default())
@@ -275,10 +276,10 @@ fn cut(body: &[Term]) -> Vec<Cut> {
     let mut at = 1;
     while at < body.len() {
         let Some(term) = body.get(at) else { break };
-        let conjunction = term.kind == TermKind::Word && term.is_one_of("and but so because since therefore while whereas");
+        let conjunction = term.kind == TermKind::Word && term.is_one_of(list!("and but so because since therefore while whereas"));
         let dash = term.kind == TermKind::Break && term.text == ":" && term.shown.starts_with(['-', '—', '–']);
-        let due = term.is_one_of("due") && body.get(at + 1).is_some_and(|t| t.is_one_of("to")) && !body.get(at - 1).is_some_and(|t| t.is_one_of("is are was be"));
-        let of = term.is_one_of("because") && body.get(at + 1).is_some_and(|t| t.is_one_of("of"));
+        let due = term.is_one_of(list!("due")) && body.get(at + 1).is_some_and(|t| t.is_one_of(list!("to"))) && !body.get(at - 1).is_some_and(|t| t.is_one_of(list!("is are was be")));
+        let of = term.is_one_of(list!("because")) && body.get(at + 1).is_some_and(|t| t.is_one_of(list!("of")));
         if !(conjunction || dash || due) || at <= from {
             at += 1;
             continue;
@@ -297,11 +298,11 @@ fn cut(body: &[Term]) -> Vec<Cut> {
             continue;
         }
         let mut next = at + 1;
-        while body.get(next).is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of("then therefore also")) {
+        while body.get(next).is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of(list!("then therefore also"))) {
             next += 1;
         }
         let right = body.get(next..).unwrap_or_default();
-        let that = right.first().is_some_and(|t| t.is_one_of("that far"));
+        let that = right.first().is_some_and(|t| t.is_one_of(list!("that far")));
         if that || !any_clause(left) || !is_clause(right) {
             at += 1;
             continue;
@@ -309,9 +310,9 @@ fn cut(body: &[Term]) -> Vec<Cut> {
         close(&mut cuts, from, at, joint, reason_of.take(), false);
         let previous = cuts.len() - 1;
         joint = Joint::Beside;
-        if term.is_one_of("so therefore") {
+        if term.is_one_of(list!("so therefore")) {
             joint = Joint::HasReason(previous);
-        } else if term.is_one_of("because since") {
+        } else if term.is_one_of(list!("because since")) {
             reason_of = Some(previous);
         }
         from = next;

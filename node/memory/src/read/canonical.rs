@@ -1,6 +1,7 @@
 //! Normal forms of a statement. Everything a gate protects stays in the canonical form; only what says nothing is
 //! dropped: articles, intensifiers, lead-ins, helper verbs.
 
+use crate::read::list::{list, WordList};
 use super::clause::{Clause, parse};
 use super::term::{Term, TermKind};
 use super::token::{Token, TokenKind};
@@ -18,7 +19,7 @@ pub(crate) struct Atom {
 
 /// Same after NFC, case folding, white space and final punctuation; case stays in code and flags.
 pub(crate) fn exact_form(text: &str, tokens: &[Token]) -> String {
-    let last = tokens.iter().rposition(|t| t.kind != TokenKind::Punct || !is_in(". ! …", &t.text)).map_or(0, |i| i + 1);
+    let last = tokens.iter().rposition(|t| t.kind != TokenKind::Punct || !is_in(list!(". ! …"), &t.text)).map_or(0, |i| i + 1);
     let mut form = String::with_capacity(text.len());
     let mut end = 0;
     for token in tokens.iter().take(last) {
@@ -75,7 +76,7 @@ pub(crate) fn lead_in(terms: &[Term]) -> usize {
         let with_mark = WITH_MARK.iter().map(matched).filter(|(fits, n)| *fits && marked(*n)).map(|(_, n)| n).max();
         let words = match (free, with_mark) {
             // "Remember to call" is a task, "Remember the Milk" a name; "So far" is none either.
-            (Some(1), None) if rest.first().is_some_and(|t| t.is_one_of("remember so well yes")) && !marked(1) && !subject_follows(rest) => 0,
+            (Some(1), None) if rest.first().is_some_and(|t| t.is_one_of(list!("remember so well yes"))) && !marked(1) && !subject_follows(rest) => 0,
             (a, b) => a.max(b).unwrap_or(0),
         };
         if words == 0 || words >= rest.len() {
@@ -87,7 +88,7 @@ pub(crate) fn lead_in(terms: &[Term]) -> usize {
 }
 
 fn subject_follows(rest: &[Term]) -> bool {
-    rest.get(1).is_some_and(|t| t.is_one_of("i we our my the"))
+    rest.get(1).is_some_and(|t| t.is_one_of(list!("i we our my the")))
 }
 
 /// The sentences of `terms`: ranges without their final mark, and whether each is asked.
@@ -120,18 +121,18 @@ pub(crate) fn atoms(sentence: &[Term]) -> Vec<Atom> {
         let last_text = out.last().map_or("", |a: &Atom| a.text.as_str());
         match term.kind {
             TermKind::Comma => {
-                let list = next.is_none_or(|t| t.is_one_of("and or but so"));
+                let list = next.is_none_or(|t| t.is_one_of(list!("and or but so")));
                 if list || out.is_empty() || last_text == "," {
                     continue;
                 }
             }
             TermKind::Word => {
                 let article = term.is_one_of(ARTICLES) && next.is_some_and(|t| !t.is_mark()) && (!term.capital || term.first);
-                let helper = term.is_one_of("do does")
-                    && next.is_some_and(|t| t.is_one_of("not never") || matches!(t.verb, Some((_, Form::Base))));
+                let helper = term.is_one_of(list!("do does"))
+                    && next.is_some_and(|t| t.is_one_of(list!("not never")) || matches!(t.verb, Some((_, Form::Base))));
                 let doubled = matches!((last_text, term.text.as_str()), ("jwt", "token") | ("pin", "number") | ("atm", "machine"));
                 // "are using" is "use": a habit either way.
-                let progressive = uses && term.is_one_of("is are am") && next.is_some_and(|t| t.is_one_of("using not") || t.verb.is_none());
+                let progressive = uses && term.is_one_of(list!("is are am")) && next.is_some_and(|t| t.is_one_of(list!("using not")) || t.verb.is_none());
                 if article || helper || doubled || progressive || term.is_one_of(INTENSIFIERS) {
                     continue;
                 }
@@ -156,7 +157,7 @@ fn atom_text(term: &Term, last: &str, uses: bool) -> String {
         "has" => "have".to_owned(),
         "using" if uses => "use".to_owned(),
         // "expires in 15 minutes", "expires after 15 minutes"
-        "in" | "within" if is_in("expire expires expiring expired", last) => "after".to_owned(),
+        "in" | "within" if is_in(list!("expire expires expiring expired"), last) => "after".to_owned(),
         _ => match term.verb {
             Some((base, Form::S)) if base != "be" && base != "have" && term.text.len() < term.lower.len() => base.to_owned(),
             _ => term.text.clone(),
@@ -166,15 +167,15 @@ fn atom_text(term: &Term, last: &str, uses: bool) -> String {
 
 /// Passive to active: "X was chosen for Y" is "we chose X for Y", "X is owned by A" is "A owns X".
 fn active(terms: &[Term], clause: &Clause) -> Option<Vec<Term>> {
-    const TURNED: &str = "use choose select pick adopt deploy host own lead manage maintain replace drop cancel retire build \
-         write approve reject review prefer oversee run test";
+    const TURNED: WordList = WordList::new("use choose select pick adopt deploy host own lead manage maintain replace drop cancel retire build \
+         write approve reject review prefer oversee run test");
     if !clause.passive || clause.outer.is_some() || clause.subject.1 <= clause.subject.0 || !is_in(TURNED, clause.verb) {
         return None;
     }
     let rest = terms.get(clause.group.1..)?;
-    let by = rest.iter().position(|t| t.is_one_of("by"));
+    let by = rest.iter().position(|t| t.is_one_of(list!("by")));
     let agent_end = |by: usize| {
-        (by + 1..rest.len()).find(|i| rest.get(*i).is_some_and(|t| t.is_mark() || t.is_one_of(super::words::PREPOSITIONS) || t.is_one_of("and or but"))).unwrap_or(rest.len())
+        (by + 1..rest.len()).find(|i| rest.get(*i).is_some_and(|t| t.is_mark() || t.is_one_of(super::words::PREPOSITIONS) || t.is_one_of(list!("and or but")))).unwrap_or(rest.len())
     };
     let agent = by
         .map(|by| (by, agent_end(by)))
@@ -186,10 +187,10 @@ fn active(terms: &[Term], clause: &Clause) -> Option<Vec<Term>> {
         None => out.push(word("we", None)),
     }
     let group = terms.get(clause.group.0..clause.group.1.saturating_sub(1))?;
-    let past = group.iter().any(|t| t.is_one_of("was were"));
+    let past = group.iter().any(|t| t.is_one_of(list!("was were")));
     let mut perfect = false;
     for term in group {
-        if term.is_one_of("has have had") {
+        if term.is_one_of(list!("has have had")) {
             perfect = true;
             out.push(word(if term.lower == "had" { "had" } else { "have" }, None));
         } else if !term.is_one_of(super::words::BE) {
@@ -256,10 +257,10 @@ fn swapped(terms: &[Term], clause: &Clause) -> Option<Vec<Term>> {
     }
     let subject = terms.get(from..to)?;
     let rest = terms.get(clause.group.1..)?;
-    let role = rest.first()?.is_one_of("the our");
-    let named = subject.iter().all(|t| !t.is_one_of(super::words::DETERMINERS) && !t.is_one_of("of my"))
+    let role = rest.first()?.is_one_of(list!("the our"));
+    let named = subject.iter().all(|t| !t.is_one_of(super::words::DETERMINERS) && !t.is_one_of(list!("of my")))
         && !subject.first()?.is_one_of(super::words::PRONOUNS);
-    let simple = rest.iter().all(|t| !t.is_mark() && t.kind != TermKind::Quantity && t.kind != TermKind::Date && !t.is_one_of("and or but only"));
+    let simple = rest.iter().all(|t| !t.is_mark() && t.kind != TermKind::Quantity && t.kind != TermKind::Date && !t.is_one_of(list!("and or but only")));
     if !(role && named && simple && rest.len() > 1) {
         return None;
     }
@@ -272,10 +273,5 @@ fn swapped(terms: &[Term], clause: &Clause) -> Option<Vec<Term>> {
 
 /// Words that make a form depend on who says it.
 pub(crate) fn is_first_person(terms: &[Term]) -> bool {
-    terms.iter().any(|t| t.kind == TermKind::Word && t.is_one_of("i me my mine myself"))
-}
-
-/// Whether "do" and its like stand before a verb: helper words carry nothing.
-pub(crate) fn is_helper(lower: &str) -> bool {
-    is_in(DO, lower)
+    terms.iter().any(|t| t.kind == TermKind::Word && t.is_one_of(list!("i me my mine myself")))
 }

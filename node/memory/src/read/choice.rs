@@ -1,5 +1,6 @@
 //! Choices: which option a sentence takes, drops or replaces, and for what.
 
+use crate::read::list::{list, WordList};
 use super::clause::{Clause, phrases};
 use super::technologies::{Technology, alternative, category_of_word, technology};
 use super::term::{Term, TermKind};
@@ -76,7 +77,7 @@ impl Choice {
         let mut category: Option<String> = named.own_category.map(str::to_owned);
         let mut rest: Vec<String> = Vec::new();
         for (preposition, text) in &chosen.purposes {
-            let words: Vec<&str> = text.split(' ').filter(|w| !is_in("our the my", w)).collect();
+            let words: Vec<&str> = text.split(' ').filter(|w| !is_in(list!("our the my"), w)).collect();
             let (last, before) = words.split_last()?;
             let role = category_of_word(last);
             match (preposition.as_str(), role) {
@@ -115,27 +116,27 @@ impl Choice {
 }
 
 /// Verb and particle of taking an option.
-const TAKE: &str = "recommend suggest use choose pick select adopt prefer employ";
-const TAKE_WITH: &[(&str, &str)] = &[
-    ("go", "with for"), ("stick", "with to"), ("stay", "with on"), ("settle", "on for"), ("decide", "on for"), ("opt", "for"),
-    ("standardize", "on"), ("deploy", "on to with"), ("host", "on with"), ("run", "on"), ("rely", "on"), ("switch", "to from over"),
-    ("move", "to from over onto"), ("migrate", "to from over"), ("change", "to from"), ("convert", "to from"),
-    ("upgrade", "from"), ("build", "on with"), ("start", "with"), ("keep", "with"), ("agree", "on"), ("land", "on"),
+const TAKE: WordList = WordList::new("recommend suggest use choose pick select adopt prefer employ");
+const TAKE_WITH: &[(&str, WordList)] = &[
+    ("go", WordList::new("with for")), ("stick", WordList::new("with to")), ("stay", WordList::new("with on")), ("settle", WordList::new("on for")), ("decide", WordList::new("on for")), ("opt", WordList::new("for")),
+    ("standardize", WordList::new("on")), ("deploy", WordList::new("on to with")), ("host", WordList::new("on with")), ("run", WordList::new("on")), ("rely", WordList::new("on")), ("switch", WordList::new("to from over")),
+    ("move", WordList::new("to from over onto")), ("migrate", WordList::new("to from over")), ("change", WordList::new("to from")), ("convert", WordList::new("to from")),
+    ("upgrade", WordList::new("from")), ("build", WordList::new("on with")), ("start", WordList::new("with")), ("keep", WordList::new("with")), ("agree", WordList::new("on")), ("land", WordList::new("on")),
 ];
-const CHANGE: &str = "switch move migrate change convert upgrade replace swap";
-const DROP: &str = "drop abandon ditch retire deprecate cancel discard decommission kill reject avoid scrap sunset remove \
-     decline";
+const CHANGE: WordList = WordList::new("switch move migrate change convert upgrade replace swap");
+const DROP: WordList = WordList::new("drop abandon ditch retire deprecate cancel discard decommission kill reject avoid scrap sunset remove \
+     decline");
 
 /// Reads the choice in `terms`, one sentence with that clause.
 pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
     let subject = terms.get(clause.subject.0..clause.subject.1)?;
-    let ours = clause.imperative || subject.iter().any(|t| t.is_one_of("i we us you team company user"));
+    let ours = clause.imperative || subject.iter().any(|t| t.is_one_of(list!("i we us you team company user")));
     let rest_at = clause.group.1;
     let next = terms.get(rest_at);
     let mut choice = Choice { change: is_in(CHANGE, clause.verb), ..Choice::default() };
-    choice.taste = is_in("prefer", clause.verb)
-        || terms.get(clause.group.0..clause.group.1)?.iter().any(|t| t.is_one_of("always usually"));
-    let stopped = clause.outer.is_some_and(|o| is_in("stop quit avoid finish", o));
+    choice.taste = is_in(list!("prefer"), clause.verb)
+        || terms.get(clause.group.0..clause.group.1)?.iter().any(|t| t.is_one_of(list!("always usually")));
+    let stopped = clause.outer.is_some_and(|o| is_in(list!("stop quit avoid finish"), o));
     if clause.passive {
         return passive(terms, clause, choice);
     }
@@ -146,13 +147,13 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
         return None;
     }
     let two_words = |second: &str, third: &str| {
-        next.is_some_and(|t| t.is_one_of(second)) && terms.get(rest_at + 1).is_some_and(|t| t.is_one_of(third))
+        next.is_some_and(|t| t.lower == second) && terms.get(rest_at + 1).is_some_and(|t| t.lower == third)
     };
     if (clause.verb == "get" && two_words("rid", "of")) || (clause.verb == "move" && two_words("away", "from")) {
         choice.dropped = true;
         return objects(terms, rest_at + 2, choice);
     }
-    if (clause.verb == "move" && next.is_some_and(|t| t.is_one_of("off"))) || (clause.verb == "rule" && next.is_some_and(|t| t.is_one_of("out"))) {
+    if (clause.verb == "move" && next.is_some_and(|t| t.is_one_of(list!("off")))) || (clause.verb == "rule" && next.is_some_and(|t| t.is_one_of(list!("out")))) {
         choice.dropped = true;
         return objects(terms, rest_at + 1, choice);
     }
@@ -163,7 +164,7 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
     if is_in(TAKE, clause.verb) {
         choice.dropped = stopped || clause.negations > 0;
         // "used to" and "used for" are no choices.
-        if next.is_some_and(|t| t.is_one_of("to")) {
+        if next.is_some_and(|t| t.is_one_of(list!("to"))) {
             return None;
         }
         return objects(terms, rest_at, choice);
@@ -172,26 +173,26 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
     let mut at = rest_at;
     // "migrate the API to Kubernetes": what moves is the purpose.
     let mut moved = None;
-    if choice.change || is_in("deploy host run build standardize", clause.verb) {
+    if choice.change || is_in(list!("deploy host run build standardize"), clause.verb) {
         let (named, end) = noun(terms, at);
         if let Some(named) = named
-            && terms.get(end).is_some_and(|t| t.is_one_of(particles))
+            && terms.get(end).is_some_and(|t| t.is_one_of(*particles))
         {
             moved = Some(named);
             at = end;
         }
     }
-    let particle = terms.get(at).filter(|t| t.is_one_of(particles))?;
+    let particle = terms.get(at).filter(|t| t.is_one_of(*particles))?;
     choice.dropped = stopped || clause.negations > 0;
-    if particle.is_one_of("from") {
+    if particle.is_one_of(list!("from")) {
         let (previous, end) = noun(terms, at + 1);
         choice.previous.extend(previous);
-        if !terms.get(end).is_some_and(|t| t.is_one_of("to")) {
+        if !terms.get(end).is_some_and(|t| t.is_one_of(list!("to"))) {
             return None;
         }
         at = end;
-    } else if particle.is_one_of("over") {
-        at += usize::from(terms.get(at + 1).is_some_and(|t| t.is_one_of("to")));
+    } else if particle.is_one_of(list!("over")) {
+        at += usize::from(terms.get(at + 1).is_some_and(|t| t.is_one_of(list!("to"))));
     }
     // A date or a number is moved to, not chosen.
     if terms.get(at + 1).is_some_and(|t| matches!(t.kind, TermKind::Date | TermKind::Quantity)) {
@@ -200,7 +201,7 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
     let mut choice = objects(terms, at + 1, choice)?;
     // People move house; a project moves to another tool.
     let known = choice.chosen.iter().any(|c| c.named.mentions.is_some()) || choice.previous.iter().any(|p| p.mentions.is_some());
-    let project = clause.imperative || subject.iter().any(|t| t.is_one_of("we team company"));
+    let project = clause.imperative || subject.iter().any(|t| t.is_one_of(list!("we team company")));
     if clause.verb == "move" && !known && !project {
         return None;
     }
@@ -217,7 +218,7 @@ fn passive(terms: &[Term], clause: &Clause, mut choice: Choice) -> Option<Choice
     let (named, end) = noun(terms, clause.subject.0);
     let named = named.filter(|_| end == clause.subject.1)?;
     if clause.verb == "replace" {
-        let by = terms.get(clause.group.1).filter(|t| t.is_one_of("by with"));
+        let by = terms.get(clause.group.1).filter(|t| t.is_one_of(list!("by with")));
         by?;
         choice.previous.push(named);
         return objects(terms, clause.group.1 + 1, choice);
@@ -237,7 +238,7 @@ fn replace(terms: &[Term], clause: &Clause, mut choice: Choice, ours: bool) -> O
     let (old, end) = noun(terms, clause.group.1);
     let old = old?;
     if ours {
-        let with = terms.get(end).filter(|t| t.is_one_of("with by for"));
+        let with = terms.get(end).filter(|t| t.is_one_of(list!("with by for")));
         with?;
         choice.previous.push(old);
         return objects(terms, end + 1, choice);
@@ -261,12 +262,12 @@ fn objects(terms: &[Term], at: usize, mut choice: Choice) -> Option<Choice> {
         at = next;
         at = rejections(terms, at, &mut choice);
         let mut joined = false;
-        while terms.get(at).is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of("and")) {
+        while terms.get(at).is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of(list!("and"))) {
             joined = true;
             at += 1;
         }
         // "and we ..." starts a clause of its own.
-        let verb_follows = terms.get(at).is_some_and(|t| t.is_one_of(super::words::PRONOUNS) || t.is_one_of("not because since so but then"));
+        let verb_follows = terms.get(at).is_some_and(|t| t.is_one_of(super::words::PRONOUNS) || t.is_one_of(list!("not because since so but then")));
         if !joined || verb_follows {
             break;
         }
@@ -306,7 +307,7 @@ fn rejections(terms: &[Term], at: usize, choice: &mut Choice) -> usize {
 fn purposes(terms: &[Term], from: usize, to: usize) -> (Vec<(String, String)>, usize) {
     let slice = terms.get(..to).unwrap_or_default();
     let (mut found, mut at) = (Vec::new(), from);
-    while slice.get(at).is_some_and(|t| t.is_one_of("now too also again later already today everywhere")) && found.len() < 4 {
+    while slice.get(at).is_some_and(|t| t.is_one_of(list!("now too also again later already today everywhere"))) && found.len() < 4 {
         at += 1;
     }
     for (start, end) in phrases(slice, at) {
@@ -314,7 +315,7 @@ fn purposes(terms: &[Term], from: usize, to: usize) -> (Vec<(String, String)>, u
             break;
         }
         let Some(preposition) = slice.get(start) else { break };
-        if preposition.is_one_of("over instead rather because since than") {
+        if preposition.is_one_of(list!("over instead rather because since than")) {
             break;
         }
         let inner = slice.get(start + 1..end).unwrap_or_default();
@@ -333,7 +334,7 @@ fn purposes(terms: &[Term], from: usize, to: usize) -> (Vec<(String, String)>, u
 pub(crate) fn text_of(terms: &[Term]) -> String {
     terms
         .iter()
-        .filter(|t| !t.is_mark() && !t.is_one_of("a an the our"))
+        .filter(|t| !t.is_mark() && !t.is_one_of(list!("a an the our")))
         .map(|t| t.text.as_str())
         .collect::<Vec<_>>()
         .join(" ")
@@ -341,13 +342,13 @@ pub(crate) fn text_of(terms: &[Term]) -> String {
 
 /// The noun phrase at `at`, as an option, and where it ends.
 pub(crate) fn noun(terms: &[Term], at: usize) -> (Option<Named>, usize) {
-    const NOT_NAMES: &str = "it this that them these those which something anything everything one ones";
+    const NOT_NAMES: WordList = WordList::new("it this that them these those which something anything everything one ones");
     let mut end = at;
     while let Some(term) = terms.get(end) {
         let closes = term.is_mark()
             || (term.kind == TermKind::Word
                 && (term.is_one_of(PREPOSITIONS)
-                    || term.is_one_of("and or but so because not too also again now later instead if unless already everywhere")
+                    || term.is_one_of(list!("and or but so because not too also again now later instead if unless already everywhere"))
                     || term.is_one_of(super::words::BE)
                     || term.is_one_of(super::words::MODALS)))
             || (term.kind == TermKind::Date)
@@ -374,13 +375,13 @@ pub(crate) fn noun(terms: &[Term], at: usize) -> (Option<Named>, usize) {
         t.kind == TermKind::Technology
             || t.kind == TermKind::Quantity
             || category_of_word(&t.text).is_some()
-            || t.is_one_of("server servers instance cluster database framework managed self-hosted library editor apis")
+            || t.is_one_of(list!("server servers instance cluster database framework managed self-hosted library editor apis"))
     };
     let only = technologies.len() == 1 && words.iter().all(|t| generic(t));
     let class = alternative(&first.text).filter(|_| {
         words.len() == 1
             || (words.len() == 2
-                && last.is_one_of("mode theme themes interface ui character characters unit units system clock format time indentation layout scheme colors"))
+                && last.is_one_of(list!("mode theme themes interface ui character characters unit units system clock format time indentation layout scheme colors")))
     });
     let key = if class.is_some() { first.text.clone() } else { words.iter().map(|t| t.text.as_str()).collect::<Vec<_>>().join(" ") };
     let named = Named {

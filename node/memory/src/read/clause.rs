@@ -1,6 +1,7 @@
 //! Where subject, verb group and the rest stand in one sentence. English, by closed lists and word order; a sentence
 //! that does not fit has no clause, and then nothing is claimed about it.
 
+use crate::read::list::{list, WordList};
 use super::term::{Term, TermKind};
 use super::words::{ADVERBS, BE, DETERMINERS, DO, Form, HAVE, MODALS, PREPOSITIONS, is_in};
 
@@ -42,11 +43,11 @@ pub(crate) struct Clause {
 }
 
 /// Verbs that govern another by "to".
-const WITH_TO: &str = "decide choose plan want need have agree opt start begin continue intend prefer like love hate \
-     elect hope expect aim try switch commit promise vote consent tend refuse decline forget";
+const WITH_TO: WordList = WordList::new("decide choose plan want need have agree opt start begin continue intend prefer like love hate \
+     elect hope expect aim try switch commit promise vote consent tend refuse decline forget");
 /// Verbs that govern another by its ing-form.
-const WITH_ING: &str = "stop start begin avoid continue finish quit keep consider like love hate prefer enjoy recommend \
-     suggest try";
+const WITH_ING: WordList = WordList::new("stop start begin avoid continue finish quit keep consider like love hate prefer enjoy recommend \
+     suggest try");
 
 /// Terms looked at for a verb; a longer subject is not understood.
 const SUBJECT_MAX: usize = 16;
@@ -56,10 +57,10 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
     let lead = leading_phrase(terms);
     let mut base = lead.1;
     let mut lets = false;
-    if terms.get(base)?.is_one_of("let") && terms.get(base + 1)?.is_one_of("us") {
+    if terms.get(base)?.is_one_of(list!("let")) && terms.get(base + 1)?.is_one_of(list!("us")) {
         (base, lets) = (base + 2, true);
     }
-    let adverbs = terms.get(base..)?.iter().take_while(|t| t.is_one_of(ADVERBS) || t.is_one_of("please not")).count();
+    let adverbs = terms.get(base..)?.iter().take_while(|t| t.is_one_of(ADVERBS) || t.is_one_of(list!("please not"))).count();
     let start = (base + adverbs..terms.len().min(base + SUBJECT_MAX))
         .take_while(|i| terms.get(*i).is_some_and(|t| !t.is_mark()))
         .find(|i| starts_group(terms, base, base + adverbs, *i, lets))?;
@@ -94,7 +95,7 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
     // Adverbs between subject and verb belong to the group.
     while !imperative
         && clause.subject.1 > clause.subject.0 + 1
-        && terms.get(clause.subject.1 - 1).is_some_and(|t| t.is_one_of(ADVERBS) || t.is_one_of("no not longer"))
+        && terms.get(clause.subject.1 - 1).is_some_and(|t| t.is_one_of(ADVERBS) || t.is_one_of(list!("no not longer")))
     {
         clause.subject.1 -= 1;
     }
@@ -102,14 +103,14 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
     read_group(terms, &mut clause)?;
     read_govern(terms, &mut clause);
     let rest = terms.get(clause.group.1..).unwrap_or_default();
-    clause.addition |= rest.iter().any(|t| t.is_one_of("too also additionally"))
-        || rest.windows(2).any(|w| matches!(w, [a, b] if (a.is_one_of("as") && b.is_one_of("well")) || (a.is_one_of("in") && b.is_one_of("addition"))));
-    clause.now |= rest.iter().any(|t| t.is_one_of("now again"));
+    clause.addition |= rest.iter().any(|t| t.is_one_of(list!("too also additionally")))
+        || rest.windows(2).any(|w| matches!(w, [a, b] if (a.is_one_of(list!("as")) && b.is_one_of(list!("well"))) || (a.is_one_of(list!("in")) && b.is_one_of(list!("addition")))));
+    clause.now |= rest.iter().any(|t| t.is_one_of(list!("now again")));
     Some(clause)
 }
 
 fn leading_phrase(terms: &[Term]) -> (usize, usize) {
-    let opens = terms.first().is_some_and(|t| t.kind == TermKind::Word && t.is_one_of("for in on at as with from since after before during until by"));
+    let opens = terms.first().is_some_and(|t| t.kind == TermKind::Word && t.is_one_of(list!("for in on at as with from since after before during until by")));
     let comma = terms.iter().take(12).position(|t| t.kind == TermKind::Comma);
     match comma {
         Some(comma) if opens => (0, comma + 1),
@@ -125,7 +126,7 @@ fn starts_group(terms: &[Term], base: usize, head: usize, at: usize, lets: bool)
     let Some(term) = terms.get(at) else { return false };
     if is_auxiliary(term) {
         // "Do not deploy" and "Have a look" are imperatives, "Are you" is a question.
-        return at > head || term.is_one_of("do be");
+        return at > head || term.is_one_of(list!("do be"));
     }
     let Some((_, form)) = term.verb else { return false };
     let next = terms.get(at + 1);
@@ -140,15 +141,15 @@ fn starts_group(terms: &[Term], base: usize, head: usize, at: usize, lets: bool)
     match form {
         Form::Ing | Form::Participle => false,
         Form::Past => true,
-        Form::S => !next_finite && !previous.is_one_of("i we you they"),
+        Form::S => !next_finite && !previous.is_one_of(list!("i we you they")),
         Form::Base => {
             let subject = terms.get(base..at).unwrap_or_default();
-            let last = subject.iter().rev().find(|t| !t.is_one_of(ADVERBS) && !t.is_one_of("no not longer"));
+            let last = subject.iter().rev().find(|t| !t.is_one_of(ADVERBS) && !t.is_one_of(list!("no not longer")));
             let plural = last.is_some_and(|t| {
-                t.is_one_of("i we you they people data")
+                t.is_one_of(list!("i we you they people data"))
                     || (matches!(t.kind, TermKind::Word | TermKind::Name) && t.lower.len() > 3 && t.lower.ends_with('s') && !t.lower.ends_with("ss"))
             });
-            !next_finite && (plural || subject.iter().any(|t| t.is_one_of("and")))
+            !next_finite && (plural || subject.iter().any(|t| t.is_one_of(list!("and"))))
         }
     }
 }
@@ -160,7 +161,7 @@ fn is_compound(terms: &[Term], at: usize) -> bool {
             return true;
         }
         let opens = term.is_mark() || term.is_one_of(DETERMINERS) || term.is_one_of(PREPOSITIONS) || term.is_one_of(super::words::PRONOUNS);
-        if opens || term.is_one_of("and or but that whether if sure") {
+        if opens || term.is_one_of(list!("and or but that whether if sure")) {
             return false;
         }
     }
@@ -181,15 +182,15 @@ fn read_group(terms: &[Term], clause: &mut Clause) -> Option<()> {
             clause.group.1 = at;
             return Some(());
         };
-        if term.is_one_of("not never") {
+        if term.is_one_of(list!("not never")) {
             clause.negations += 1;
-        } else if term.is_one_of("no") && terms.get(at + 1).is_some_and(|t| t.is_one_of("longer more")) {
+        } else if term.is_one_of(list!("no")) && terms.get(at + 1).is_some_and(|t| t.is_one_of(list!("longer more"))) {
             clause.negations += 1;
             clause.ended = true;
             at += 1;
         } else if term.is_one_of(ADVERBS) {
-            clause.addition |= term.is_one_of("also too");
-            clause.now |= term.is_one_of("now again");
+            clause.addition |= term.is_one_of(list!("also too"));
+            clause.now |= term.is_one_of(list!("now again"));
         } else if term.is_one_of(MODALS) {
             clause.modal = Some(term.lower.clone());
             helper = true;
@@ -199,13 +200,13 @@ fn read_group(terms: &[Term], clause: &mut Clause) -> Option<()> {
             helper = true;
             first_auxiliary = false;
         } else if term.is_one_of(BE) {
-            clause.past_aux |= first_auxiliary && term.is_one_of("was were");
+            clause.past_aux |= first_auxiliary && term.is_one_of(list!("was were"));
             clause.perfect |= have;
             (be, first_auxiliary) = (true, false);
         } else if term.is_one_of(HAVE) && !be && !have {
             clause.past_aux |= first_auxiliary && term.lower == "had";
             (have, first_auxiliary) = (true, false);
-        } else if be && term.is_one_of("going") && terms.get(at + 1).is_some_and(|t| t.is_one_of("to")) {
+        } else if be && term.is_one_of(list!("going")) && terms.get(at + 1).is_some_and(|t| t.is_one_of(list!("to"))) {
             clause.going_to = true;
             (be, helper) = (false, true);
             at += 1;
@@ -230,10 +231,10 @@ fn main_verb(terms: &[Term], clause: &mut Clause, at: usize, be: bool, have: boo
             (clause.verb, clause.form, clause.perfect) = (verb, form, true);
         }
         // "have run", "has come": the participle looks like the base.
-        Some((verb, Form::Base)) if have && is_in("run come become cost cut fit hit let put read set shut split quit", verb) => {
+        Some((verb, Form::Base)) if have && is_in(list!("run come become cost cut fit hit let put read set shut split quit"), verb) => {
             (clause.verb, clause.form, clause.perfect) = (verb, Form::Participle, true);
         }
-        Some((verb, Form::Base)) if be && is_in("set put cut shut split read cost run", verb) => {
+        Some((verb, Form::Base)) if be && is_in(list!("set put cut shut split read cost run"), verb) => {
             (clause.verb, clause.form, clause.passive) = (verb, Form::Participle, true);
         }
         _ if be => {
@@ -244,7 +245,7 @@ fn main_verb(terms: &[Term], clause: &mut Clause, at: usize, be: bool, have: boo
         _ if have => {
             (clause.verb, clause.verb_at) = ("have", at.saturating_sub(1));
             clause.group.1 = at;
-            if term.is_one_of("to") {
+            if term.is_one_of(list!("to")) {
                 clause.group.1 = at;
             }
             return Some(());
@@ -264,13 +265,13 @@ fn read_govern(terms: &[Term], clause: &mut Clause) {
     for _ in 0..3 {
         let mut at = clause.group.1;
         let mut negations = 0;
-        while terms.get(at).is_some_and(|t| t.is_one_of("not") || t.is_one_of("actively just also")) {
-            negations += usize::from(terms.get(at).is_some_and(|t| t.is_one_of("not")));
+        while terms.get(at).is_some_and(|t| t.is_one_of(list!("not")) || t.is_one_of(list!("actively just also"))) {
+            negations += usize::from(terms.get(at).is_some_and(|t| t.is_one_of(list!("not"))));
             at += 1;
         }
         let next = terms.get(at);
         let after = terms.get(at + 1);
-        if next.is_some_and(|t| t.is_one_of("to"))
+        if next.is_some_and(|t| t.is_one_of(list!("to")))
             && (is_in(WITH_TO, clause.verb) || (clause.verb == "use" && clause.form == Form::Past))
             && let Some(after) = after
             && let Some((verb, Form::Base)) = after.verb
@@ -292,7 +293,7 @@ fn read_govern(terms: &[Term], clause: &mut Clause) {
             break;
         }
     }
-    if clause.verb == "have" && terms.get(clause.group.1).is_some_and(|t| t.is_one_of("to")) {
+    if clause.verb == "have" && terms.get(clause.group.1).is_some_and(|t| t.is_one_of(list!("to"))) {
         clause.modal.get_or_insert_with(|| "must".to_owned());
     }
 }
@@ -302,8 +303,8 @@ pub(crate) fn phrases(terms: &[Term], from: usize) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut open: Option<usize> = None;
     for (at, term) in terms.iter().enumerate().skip(from) {
-        let opens = term.kind == TermKind::Word && (term.is_one_of(PREPOSITIONS) || term.is_one_of("only if unless"));
-        let closes = term.is_mark() || term.is_one_of("and or but so");
+        let opens = term.kind == TermKind::Word && (term.is_one_of(PREPOSITIONS) || term.is_one_of(list!("only if unless")));
+        let closes = term.is_mark() || term.is_one_of(list!("and or but so"));
         if opens || closes {
             if let Some(start) = open.take()
                 && at > start + 1
@@ -316,7 +317,7 @@ pub(crate) fn phrases(terms: &[Term], from: usize) -> Vec<(usize, usize)> {
                 open = Some(start);
             }
             if opens {
-                let glued = at.checked_sub(1).and_then(|i| terms.get(i)).is_some_and(|t| t.is_one_of("only instead rather except because"));
+                let glued = at.checked_sub(1).and_then(|i| terms.get(i)).is_some_and(|t| t.is_one_of(list!("only instead rather except because")));
                 open = Some(if glued { at - 1 } else { at });
             }
         }

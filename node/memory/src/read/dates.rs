@@ -2,6 +2,7 @@
 //!
 //! Ambiguous dates (3.5.2027) are left alone: they stay text. All in UTC; the caller shifts for other zones.
 
+use crate::read::list::list;
 use jiff::ToSpan;
 use jiff::civil::Date;
 
@@ -109,11 +110,11 @@ fn month_number(tokens: &[Token], at: usize) -> Option<i8> {
     })?;
     let whole = MONTHS.get(place).is_some_and(|m| *m == lower) && lower != "may" && lower != "march";
     let capital = token.text.starts_with(char::is_uppercase);
-    let led = is_in("in by since until till on for of to before after from through during at next last this every", before(tokens, at));
+    let led = is_in(list!("in by since until till on for of to before after from through during at next last this every"), before(tokens, at));
     let numbered = day_number(tokens, at + 1).is_some()
         || year_number(tokens, at + 1).is_some()
         || (at > 0 && day_number(tokens, at - 1).is_some());
-    let spoken = whole || numbered || led || (capital && lower == "march" && at > 0) || (capital && lower == "may" && is_in("is are and", before(tokens, at)));
+    let spoken = whole || numbered || led || (capital && lower == "march" && at > 0) || (capital && lower == "may" && is_in(list!("is are and"), before(tokens, at)));
     if spoken && (capital || whole || numbered || led) { i8::try_from(place + 1).ok() } else { None }
 }
 
@@ -173,7 +174,7 @@ fn number_first(tokens: &[Token], at: usize, token: &Token, today: Date, directi
         }
     }
     if let Some(year) = year_number(tokens, at)
-        && is_in("in since by until till from of before after during through year early late mid", before(tokens, at))
+        && is_in(list!("in since by until till from of before after during through year early late mid"), before(tokens, at))
         && quantity(tokens, at).is_none_or(|q| !q.has_unit)
     {
         let (first, last) = year_days(year)?;
@@ -233,7 +234,7 @@ fn word_first(tokens: &[Token], at: usize, today: Date, direction: Direction) ->
         return Some(When::day(1, add_days(today, days)?));
     }
     if let ("noon" | "midnight", prior) = (lower, before(tokens, at))
-        && is_in("at by before after until from to is", prior)
+        && is_in(list!("at by before after until from to is"), prior)
     {
         let key = if lower == "noon" { "t:12:00" } else { "t:00:00" };
         return Some(When { key: key.to_owned(), taken: 1, days: None });
@@ -257,7 +258,7 @@ fn word_first(tokens: &[Token], at: usize, today: Date, direction: Direction) ->
         return None;
     }
     if let Some((day, plural)) = weekday(lower) {
-        let recurring = plural || is_in("every each", before(tokens, at));
+        let recurring = plural || is_in(list!("every each"), before(tokens, at));
         if recurring {
             let name = WEEKDAYS.get(day)?;
             return Some(When { key: format!("wd:{name}"), taken: 1, days: None });

@@ -2,6 +2,7 @@
 //!
 //! Strict on purpose: a true duplicate that stays costs little, a false merge loses a memory.
 
+use crate::read::list::{list, WordList};
 use super::canonical::Atom;
 use super::term::{Term, TermKind};
 use super::words::{self, is_in, opposite_pair};
@@ -71,14 +72,14 @@ fn sorted(reading: &Reading, wanted: impl Fn(&Term) -> bool) -> Vec<&str> {
     found
 }
 
-fn listed<'a>(reading: &'a Reading, list: &str) -> Vec<&'a str> {
+fn listed(reading: &Reading, list: WordList) -> Vec<&str> {
     sorted(reading, |t| t.kind == TermKind::Word && is_in(list, &t.lower))
 }
 
 /// Negations by number, and every opposite by word.
 fn polarity(reading: &Reading) -> (usize, Vec<&str>) {
-    const DENY: &str = "avoid reject refuse forbid forbidden prohibit prohibited drop dropped cancel canceled cancelled stop \
-         stopped longer against ban banned exclude excluded";
+    const DENY: WordList = WordList::new("avoid reject refuse forbid forbidden prohibit prohibited drop dropped cancel canceled cancelled stop \
+         stopped longer against ban banned exclude excluded");
     let denied = |t: &&Term| t.is_one_of(words::NEGATIONS) || t.is_one_of(DENY);
     let count = reading.terms.iter().filter(denied).count();
     (count, sorted(reading, |t| t.kind == TermKind::Word && opposite_pair(&t.lower).is_some() && t.lower != "on"))
@@ -98,7 +99,7 @@ fn names(reading: &Reading) -> Vec<&str> {
 fn subject(reading: &Reading, author: &str) -> String {
     let Some(sentence) = reading.sentences.first() else { return String::new() };
     let singular = if super::canonical::is_first_person(&reading.terms) { author } else { "" };
-    let verb = sentence.atoms.iter().position(|a| a.verb || is_in("is was have will must should can may would might could", &a.text));
+    let verb = sentence.atoms.iter().position(|a| a.verb || is_in(list!("is was have will must should can may would might could"), &a.text));
     let head = sentence.atoms.get(..verb.unwrap_or(1)).unwrap_or_default();
     let head: Vec<&str> = head.iter().map(|a| a.text.as_str()).collect();
     format!("{singular}|{}", head.join(" "))
@@ -109,7 +110,7 @@ fn purposes(reading: &Reading) -> Vec<String> {
     let mut found = Vec::new();
     for sentence in &reading.sentences {
         for (at, atom) in sentence.atoms.iter().enumerate() {
-            if atom.kind == TermKind::Word && is_in("for as in on within between with during via across under by from to", &atom.text) {
+            if atom.kind == TermKind::Word && is_in(list!("for as in on within between with during via across under by from to"), &atom.text) {
                 let inner: Vec<&str> = sentence
                     .atoms
                     .iter()

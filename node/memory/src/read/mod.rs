@@ -7,6 +7,8 @@
 mod compare;
 mod gates;
 
+pub(crate) mod list;
+
 pub(crate) mod canonical;
 pub(crate) mod choice;
 pub(crate) mod clause;
@@ -22,6 +24,7 @@ pub(crate) mod words;
 pub use compare::{PairOutcome, compare};
 pub use gates::{Gate, blocking_gates};
 
+use crate::read::list::list;
 use crate::kind::{Kind, Modality};
 use crate::statement::{Fingerprint, Statement};
 use crate::time::Millis;
@@ -195,7 +198,7 @@ fn term_text(text: &str, observed_at: Millis) -> Vec<String> {
 
 /// The initials of a name of three words or more.
 fn initials(label: &[String]) -> Option<String> {
-    let words: Vec<&String> = label.iter().filter(|w| !words::is_in("of and for in", w)).collect();
+    let words: Vec<&String> = label.iter().filter(|w| !words::is_in(list!("of and for in"), w)).collect();
     let plain = words.iter().all(|w| w.chars().all(char::is_alphabetic));
     (plain && (3..=10).contains(&words.len())).then(|| words.iter().filter_map(|w| w.chars().next()).collect())
 }

@@ -1,5 +1,6 @@
 //! How one sentence is meant (gate G9).
 
+use crate::read::list::list;
 use super::clause::Clause;
 use super::dates::day_of;
 use super::term::{Term, TermKind};
@@ -23,11 +24,11 @@ pub(crate) fn is_asked(terms: &[Term], asked: bool) -> bool {
         "we need to find out", "unclear whether", "unclear if", "open question", "tell me if", "tell me whether",
     ];
     let first = terms.first();
-    let wh = first.is_some_and(|t| t.is_one_of("what which who whom whose why how"))
-        && terms.get(1..6).unwrap_or_default().iter().any(|t| t.is_one_of("do does did is are was were should can could would will shall may might"));
-    let inverted = first.is_some_and(|t| t.is_one_of("do does did is are was were should can could would will shall has have may"))
-        && terms.get(1).is_some_and(|t| t.is_one_of("i we you he she it they the this that there our my anyone"))
-        && !first.is_some_and(|t| t.is_one_of("do have"));
+    let wh = first.is_some_and(|t| t.is_one_of(list!("what which who whom whose why how")))
+        && terms.get(1..6).unwrap_or_default().iter().any(|t| t.is_one_of(list!("do does did is are was were should can could would will shall may might")));
+    let inverted = first.is_some_and(|t| t.is_one_of(list!("do does did is are was were should can could would will shall has have may")))
+        && terms.get(1).is_some_and(|t| t.is_one_of(list!("i we you he she it they the this that there our my anyone")))
+        && !first.is_some_and(|t| t.is_one_of(list!("do have")));
     asked || wh || inverted || OPEN.iter().any(|p| has_phrase(terms.get(..terms.len().min(8)).unwrap_or_default(), p))
 }
 
@@ -36,8 +37,8 @@ pub(crate) fn is_conditional(terms: &[Term]) -> bool {
     const PHRASES: &[&str] =
         &["in case", "provided that", "assuming that", "as long as", "on condition that", "depending on", "only when"];
     terms.iter().enumerate().any(|(at, t)| {
-        (t.is_one_of("if unless assuming provided") && t.kind == TermKind::Word)
-            && !at.checked_sub(1).and_then(|i| terms.get(i)).is_some_and(|p| p.is_one_of("know wonder ask see check sure even as the"))
+        (t.is_one_of(list!("if unless assuming provided")) && t.kind == TermKind::Word)
+            && !at.checked_sub(1).and_then(|i| terms.get(i)).is_some_and(|p| p.is_one_of(list!("know wonder ask see check sure even as the")))
     }) || PHRASES.iter().any(|p| has_phrase(terms, p))
 }
 
@@ -52,11 +53,11 @@ pub(crate) fn is_hedged(terms: &[Term], clause: Option<&Clause>) -> bool {
     let Some(clause) = clause else { return false };
     // "may" with a person who decides is a guess; "Admins may delete users" is a permission.
     let subject = terms.get(clause.subject.0..clause.subject.1).unwrap_or_default();
-    let person = subject.iter().any(|t| t.is_one_of("i we it they there he she that this")) || subject.is_empty();
+    let person = subject.iter().any(|t| t.is_one_of(list!("i we it they there he she that this"))) || subject.is_empty();
     let inner = terms.get(clause.group.0..clause.group.1 + 1).unwrap_or_default();
     clause.modal.as_deref() == Some("may")
         && clause.negations == 0
-        && (person || clause.verb == "be" || clause.verb == "have" || clause.verb == "need" || inner.iter().any(|t| t.is_one_of("be have need")))
+        && (person || clause.verb == "be" || clause.verb == "have" || clause.verb == "need" || inner.iter().any(|t| t.is_one_of(list!("be have need"))))
 }
 
 /// The modality of one sentence.
@@ -71,8 +72,8 @@ pub(crate) fn modality(terms: &[Term], asked: bool, clause: Option<&Clause>, obs
         return Modality::Hedged;
     }
     let Some(clause) = clause else { return Modality::Asserted };
-    let outer_plan = clause.outer.is_some_and(|o| is_in("plan intend aim hope expect", o)) || (clause.verb == "plan" && !clause.passive && clause.progressive);
-    let will = clause.modal.as_deref().is_some_and(|m| is_in("will shall", m) && is_in(MODALS, m));
+    let outer_plan = clause.outer.is_some_and(|o| is_in(list!("plan intend aim hope expect"), o)) || (clause.verb == "plan" && !clause.passive && clause.progressive);
+    let will = clause.modal.as_deref().is_some_and(|m| is_in(list!("will shall"), m) && is_in(MODALS, m));
     if will || clause.going_to || outer_plan {
         return Modality::Planned;
     }
@@ -84,7 +85,7 @@ pub(crate) fn modality(terms: &[Term], asked: bool, clause: Option<&Clause>, obs
     }
     let was = clause.past_aux && !clause.passive && !clause.perfect;
     let used = clause.verb == "use" && clause.form == Form::Past && !clause.perfect && !clause.passive;
-    let then = terms.iter().any(|t| t.is_one_of("previously formerly originally initially"));
+    let then = terms.iter().any(|t| t.is_one_of(list!("previously formerly originally initially")));
     if clause.used_to || was || used || then {
         return Modality::Past;
     }

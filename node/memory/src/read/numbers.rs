@@ -2,6 +2,7 @@
 //!
 //! Exact: no floats, and what does not fit stays text. A bare `3.10` is not `3.1`: without a unit it may be a version.
 
+use crate::read::list::WordList;
 use super::token::{Token, TokenKind};
 use super::words::is_in;
 
@@ -26,45 +27,45 @@ const SCALES: &[(&str, u128)] =
     &[("hundred", 100), ("thousand", 1_000), ("million", 1_000_000), ("billion", 1_000_000_000)];
 
 /// Unit words, their key unit, and how many of the key unit one of them is.
-const UNITS: &[(&str, &str, u128)] = &[
-    ("ms millisecond milliseconds millis msec", "ms", 1),
-    ("s sec secs second seconds", "ms", 1_000),
-    ("min mins minute minutes", "ms", 60_000),
-    ("h hr hrs hour hours", "ms", 3_600_000),
-    ("day days d", "ms", 86_400_000),
-    ("week weeks", "ms", 604_800_000),
-    ("month months", "month", 1),
-    ("year years yr yrs", "month", 12),
-    ("b byte bytes", "byte", 1),
-    ("kb kilobyte kilobytes", "kb", 1),
-    ("mb megabyte megabytes", "mb", 1),
-    ("gb gigabyte gigabytes", "gb", 1),
-    ("tb terabyte terabytes", "tb", 1),
-    ("kib", "kib", 1),
-    ("mib", "mib", 1),
-    ("gib", "gib", 1),
-    ("tib", "tib", 1),
-    ("mm millimeter millimeters millimetre millimetres", "mm", 1),
-    ("cm centimeter centimeters centimetre centimetres", "mm", 10),
-    ("m meter meters metre metres", "mm", 1_000),
-    ("km kilometer kilometers kilometre kilometres", "mm", 1_000_000),
-    ("mile miles", "mile", 1),
-    ("g gram grams", "g", 1),
-    ("kg kilogram kilograms kilo kilos", "g", 1_000),
-    ("lb lbs pound-weight", "lb", 1),
-    ("% percent pct", "percent", 1),
-    ("usd dollar dollars", "usd", 1),
-    ("eur euro euros", "eur", 1),
-    ("gbp pounds", "gbp", 1),
-    ("jpy yen", "jpy", 1),
-    ("chf franc francs", "chf", 1),
+const UNITS: &[(WordList, &str, u128)] = &[
+    (WordList::new("ms millisecond milliseconds millis msec"), "ms", 1),
+    (WordList::new("s sec secs second seconds"), "ms", 1_000),
+    (WordList::new("min mins minute minutes"), "ms", 60_000),
+    (WordList::new("h hr hrs hour hours"), "ms", 3_600_000),
+    (WordList::new("day days d"), "ms", 86_400_000),
+    (WordList::new("week weeks"), "ms", 604_800_000),
+    (WordList::new("month months"), "month", 1),
+    (WordList::new("year years yr yrs"), "month", 12),
+    (WordList::new("b byte bytes"), "byte", 1),
+    (WordList::new("kb kilobyte kilobytes"), "kb", 1),
+    (WordList::new("mb megabyte megabytes"), "mb", 1),
+    (WordList::new("gb gigabyte gigabytes"), "gb", 1),
+    (WordList::new("tb terabyte terabytes"), "tb", 1),
+    (WordList::new("kib"), "kib", 1),
+    (WordList::new("mib"), "mib", 1),
+    (WordList::new("gib"), "gib", 1),
+    (WordList::new("tib"), "tib", 1),
+    (WordList::new("mm millimeter millimeters millimetre millimetres"), "mm", 1),
+    (WordList::new("cm centimeter centimeters centimetre centimetres"), "mm", 10),
+    (WordList::new("m meter meters metre metres"), "mm", 1_000),
+    (WordList::new("km kilometer kilometers kilometre kilometres"), "mm", 1_000_000),
+    (WordList::new("mile miles"), "mile", 1),
+    (WordList::new("g gram grams"), "g", 1),
+    (WordList::new("kg kilogram kilograms kilo kilos"), "g", 1_000),
+    (WordList::new("lb lbs pound-weight"), "lb", 1),
+    (WordList::new("% percent pct"), "percent", 1),
+    (WordList::new("usd dollar dollars"), "usd", 1),
+    (WordList::new("eur euro euros"), "eur", 1),
+    (WordList::new("gbp pounds"), "gbp", 1),
+    (WordList::new("jpy yen"), "jpy", 1),
+    (WordList::new("chf franc francs"), "chf", 1),
 ];
 
 /// Units so short that they only count when written against the number.
-const TIGHT: &str = "s h d m g b";
+const TIGHT: WordList = WordList::new("s h d m g b");
 
 fn unit(word: &str) -> Option<(&'static str, u128)> {
-    UNITS.iter().find(|(words, _, _)| is_in(words, word)).map(|(_, key, factor)| (*key, *factor))
+    UNITS.iter().find(|(words, _, _)| is_in(*words, word)).map(|(_, key, factor)| (*key, *factor))
 }
 
 /// A decimal as an integer and a number of decimal places.
@@ -231,9 +232,9 @@ fn in_words(tokens: &[Token], at: usize) -> Option<Quantity> {
 }
 
 fn ordinal(tokens: &[Token], at: usize) -> Option<Quantity> {
-    const ORDINALS: &str = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth";
+    const ORDINALS: WordList = WordList::new("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth");
     let word = tokens.get(at)?.lower.as_str();
-    let place = ORDINALS.split(' ').position(|w| w == word)?;
+    let place = ORDINALS.words().position(|w| w == word)?;
     Some(Quantity { key: format!("ord:{place}"), taken: 1, has_unit: false })
 }
 

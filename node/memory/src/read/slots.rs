@@ -1,6 +1,7 @@
 //! Slots and values: what a sentence claims of a single-valued attribute, and which old value it ends (section on
 //! slots of the memory semantics). Slots are exact: subject, attribute and further purposes must all be the same.
 
+use crate::read::list::{list, WordList};
 use super::canonical::Atom;
 use super::choice::{self, Choice, text_of};
 use super::clause::{Clause, phrases};
@@ -57,20 +58,20 @@ impl Slots {
 }
 
 /// Verbs whose quantity is the only one.
-const MEASURES: &str = "expire cost equal last take hold fit weigh measure total charge retain";
+const MEASURES: WordList = WordList::new("expire cost equal last take hold fit weigh measure total charge retain");
 /// Verbs whose date or clock time is the only one.
-const OCCURS: &str = "open close start begin end launch ship release happen finish renew expire go";
+const OCCURS: WordList = WordList::new("open close start begin end launch ship release happen finish renew expire go");
 /// Verbs that set a value.
-const SETS: &str = "raise increase reduce lower decrease change set update bump cut move postpone delay push reschedule \
-     extend shift upgrade downgrade double forward";
+const SETS: WordList = WordList::new("raise increase reduce lower decrease change set update bump cut move postpone delay push reschedule \
+     extend shift upgrade downgrade double forward");
 const ROLES: &[(&str, &str)] = &[
     ("own", "owner"), ("lead", "lead"), ("head", "lead"), ("manage", "manager"), ("maintain", "maintainer"),
     ("oversee", "manager"), ("supervise", "manager"),
 ];
-const ROLE_NOUNS: &str = "owner lead leader manager maintainer supplier vendor ceo cto head supervisor";
+const ROLE_NOUNS: WordList = WordList::new("owner lead leader manager maintainer supplier vendor ceo cto head supervisor");
 /// Attributes whose value may be any short phrase.
-const ATTRIBUTES: &str = "owner lead manager maintainer supplier vendor name region timezone license currency codename \
-     nickname capital host status severity";
+const ATTRIBUTES: WordList = WordList::new("owner lead manager maintainer supplier vendor name region timezone license currency codename \
+     nickname capital host status severity");
 
 /// Who does it, as a key: the author for I, the project for we.
 pub(crate) fn subject_key(terms: &[Term], clause: &Clause, author: &str) -> String {
@@ -91,7 +92,7 @@ fn holder_key(subject: &[Term], author: &str) -> String {
 }
 
 fn owned(subject: &[Term], text: &str, author: &str) -> String {
-    if subject.iter().any(|t| t.is_one_of("my mine i me")) { format!("author {author} {text}") } else { text.to_owned() }
+    if subject.iter().any(|t| t.is_one_of(list!("my mine i me"))) { format!("author {author} {text}") } else { text.to_owned() }
 }
 
 struct Reader<'a> {
@@ -197,14 +198,14 @@ impl Reader<'_> {
             .chain(phrases(value, end).into_iter().filter(|_| !std::ptr::eq(value, subject)))
             .filter_map(|(from, _)| role.get(from + 1..).map(text_of))
             .collect();
-        let head: Vec<&Term> = role.iter().take_while(|t| !t.is_one_of("for in at on")).filter(|t| !t.is_one_of("my our the a favorite favourite go-to preferred default usual best")).collect();
+        let head: Vec<&Term> = role.iter().take_while(|t| !t.is_one_of(list!("for in at on"))).filter(|t| !t.is_one_of(list!("my our the a favorite favourite go-to preferred default usual best"))).collect();
         let noun = head.iter().map(|t| t.text.as_str()).collect::<Vec<_>>().join("-");
         let known = named.technology.and_then(technology).map_or(&[] as &[&str], |t| t.categories);
         let category = match known {
             [only] => (*only).to_owned(),
             _ => head.last().and_then(|t| category_of_word(&t.text)).map_or(noun, str::to_owned),
         };
-        let owner = if role.iter().any(|t| t.is_one_of("my")) { format!("author {}", self.author) } else { "we".to_owned() };
+        let owner = if role.iter().any(|t| t.is_one_of(list!("my"))) { format!("author {}", self.author) } else { "we".to_owned() };
         let purpose = purposes.join(", ");
         self.claim(
             format!("{owner}|choice|{category}|{purpose}"),
@@ -219,34 +220,34 @@ impl Reader<'_> {
     fn values(&mut self, observed_at: Millis) {
         let clause = self.clause;
         let (verb, subject) = (clause.verb, self.terms.get(clause.subject.0..clause.subject.1).unwrap_or_default());
-        let moved_object = is_in(SETS, verb) && !clause.passive && (clause.imperative || subject.iter().any(|t| t.is_one_of("i we")));
+        let moved_object = is_in(SETS, verb) && !clause.passive && (clause.imperative || subject.iter().any(|t| t.is_one_of(list!("i we"))));
         let rest = self.rest().to_vec();
         let change = is_in(SETS, verb) && (clause.form != Form::Base || clause.passive || clause.modal.is_some() || clause.outer.is_some());
         let (holder, after): (Vec<Term>, usize) = if moved_object {
-            let end = rest.iter().position(|t| t.is_one_of("from to by until") || t.is_mark()).unwrap_or(rest.len());
+            let end = rest.iter().position(|t| t.is_one_of(list!("from to by until")) || t.is_mark()).unwrap_or(rest.len());
             (rest.get(..end).unwrap_or_default().to_vec(), end)
         } else {
             (subject.to_vec(), 0)
         };
-        if holder.is_empty() || holder.iter().any(|t| t.is_one_of("it this that they he she you there")) && !subject.iter().any(|t| t.is_one_of("i we")) {
+        if holder.is_empty() || holder.iter().any(|t| t.is_one_of(list!("it this that they he she you there"))) && !subject.iter().any(|t| t.is_one_of(list!("i we"))) {
             return;
         }
         let key = holder_key(&holder, self.author);
-        let text = holder.iter().filter(|t| !t.is_one_of("a an the our my")).map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" ");
+        let text = holder.iter().filter(|t| !t.is_one_of(list!("a an the our my"))).map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" ");
         let tail = rest.get(after..).unwrap_or_default();
-        if change && !(clause.passive && is_in("set cut", verb) && !tail.iter().any(|t| t.is_one_of("from"))) {
+        if change && !(clause.passive && is_in(list!("set cut"), verb) && !tail.iter().any(|t| t.is_one_of(list!("from")))) {
             return self.set_value(&key, &text, tail);
         }
         if verb == "replace" {
             let (old, end) = choice::noun(tail, 0);
-            let plain: Vec<&str> = tail.get(..end).unwrap_or_default().iter().filter(|t| !t.is_one_of("the a an old previous former existing policy rule limit setting")).map(|t| t.text.as_str()).collect();
+            let plain: Vec<&str> = tail.get(..end).unwrap_or_default().iter().filter(|t| !t.is_one_of(list!("the a an old previous former existing policy rule limit setting"))).map(|t| t.text.as_str()).collect();
             if old.is_some() && !plain.is_empty() {
                 self.end(format!("{key}|is|"), text, plain.join(" "), plain.join(" "));
             }
             return;
         }
         // "60 minutes, not 15": the tail names the old value.
-        let cut = tail.iter().position(|t| t.is_one_of("not") || (t.is_one_of("instead rather"))).unwrap_or(tail.len());
+        let cut = tail.iter().position(|t| t.is_one_of(list!("not")) || (t.is_one_of(list!("instead rather")))).unwrap_or(tail.len());
         let (now, old) = tail.split_at(cut);
         let found = self.attribute(verb, now, observed_at);
         let Some((attribute, purpose, value, value_text)) = found else { return };
@@ -269,16 +270,16 @@ impl Reader<'_> {
             (keys.join(" "), shown.join(" "))
         };
         let purpose = other_phrases(tail);
-        let planned = clause.passive && is_in("plan schedule expect", verb);
-        let due = verb == "be" && tail.iter().take(2).any(|t| t.is_one_of("due scheduled planned"));
+        let planned = clause.passive && is_in(list!("plan schedule expect"), verb);
+        let due = verb == "be" && tail.iter().take(2).any(|t| t.is_one_of(list!("due scheduled planned")));
         let dated = verb == "be" && !clause.passive && dates.first().is_some_and(|d| {
-            tail.iter().take_while(|t| t.text != d.text).all(|t| t.is_one_of("on in at for by a the"))
+            tail.iter().take_while(|t| t.text != d.text).all(|t| t.is_one_of(list!("on in at for by a the")))
         });
         if !dates.is_empty() && (planned || due || dated) {
             let (value, shown) = join(&dates);
             return Some(("when".to_owned(), purpose, value, shown));
         }
-        if !dates.is_empty() && is_in(OCCURS, verb) && (verb != "go" || tail.first().is_some_and(|t| t.is_one_of("live"))) {
+        if !dates.is_empty() && is_in(OCCURS, verb) && (verb != "go" || tail.first().is_some_and(|t| t.is_one_of(list!("live")))) {
             let (value, shown) = join(&dates);
             return Some((format!("{verb} when"), purpose, value, shown));
         }
@@ -288,11 +289,11 @@ impl Reader<'_> {
             let (value, shown) = amount(tail, quantity);
             return Some((verb.to_owned(), purpose, value, shown));
         }
-        let first = tail.iter().position(|t| !t.is_one_of("a an the now just at on in only approximately currently"));
-        let preposition = tail.first().filter(|t| t.is_one_of("at in on")).map(|t| t.lower.clone());
+        let first = tail.iter().position(|t| !t.is_one_of(list!("a an the now just at on in only approximately currently")));
+        let preposition = tail.first().filter(|t| t.is_one_of(list!("at in on"))).map(|t| t.lower.clone());
         let value_at = first.and_then(|i| tail.get(i).map(|t| (i, t)));
-        let place = (verb == "be" && !clause.passive && preposition.is_some()) || (is_in("live reside", verb) && preposition.is_some())
-            || (clause.passive && is_in("locate base host house", verb) && preposition.is_some());
+        let place = (verb == "be" && !clause.passive && preposition.is_some()) || (is_in(list!("live reside"), verb) && preposition.is_some())
+            || (clause.passive && is_in(list!("locate base host house"), verb) && preposition.is_some());
         if let Some((at, term)) = value_at
             && place
         {
@@ -305,19 +306,19 @@ impl Reader<'_> {
             let place = sure && term.kind != TermKind::Quantity && (preposition.as_deref() != Some("on"));
             return place.then(|| ("where".to_owned(), other_phrases(tail.get(end..).unwrap_or_default()), named.key, named.shown));
         }
-        if clause.passive && is_in("call name", verb) {
+        if clause.passive && is_in(list!("call name"), verb) {
             let (named, _) = choice::noun(tail, 0);
             return named.map(|n| ("name".to_owned(), String::new(), n.key, n.shown));
         }
-        if is_in("listen run", verb)
-            && let Some(port) = tail.iter().position(|t| t.is_one_of("port"))
+        if is_in(list!("listen run"), verb)
+            && let Some(port) = tail.iter().position(|t| t.is_one_of(list!("port")))
             && let Some(number) = tail.get(port + 1).filter(|t| t.kind == TermKind::Quantity)
         {
             return Some(("port".to_owned(), String::new(), number.text.clone(), number.shown.clone()));
         }
         if verb == "have"
-            && let [label, number] = tail.iter().filter(|t| !t.is_one_of("the a an")).collect::<Vec<_>>().as_slice()
-            && label.is_one_of("id number port version")
+            && let [label, number] = tail.iter().filter(|t| !t.is_one_of(list!("the a an"))).collect::<Vec<_>>().as_slice()
+            && label.is_one_of(list!("id number port version"))
         {
             return Some((label.lower.clone(), String::new(), number.text.clone(), number.shown.clone()));
         }
@@ -330,12 +331,12 @@ impl Reader<'_> {
             return Some(("is".to_owned(), purpose, value, shown));
         }
         let subject = self.terms.get(clause.subject.0..clause.subject.1).unwrap_or_default();
-        let head = subject.iter().take_while(|t| !t.is_one_of("of for in")).last();
+        let head = subject.iter().take_while(|t| !t.is_one_of(list!("of for in"))).last();
         let free = head.is_some_and(|t| is_in(ATTRIBUTES, &t.text)) && tail.len() <= 4;
-        let article = tail.first().is_some_and(|t| t.is_one_of("a an"));
+        let article = tail.first().is_some_and(|t| t.is_one_of(list!("a an")));
         if !article && (term.is_value() || free) && term.kind != TermKind::Date {
             let (named, end) = choice::noun(tail, 0);
-            let named = named.filter(|_| end == tail.len() || tail.get(end).is_some_and(|t| t.is_one_of("for in on")))?;
+            let named = named.filter(|_| end == tail.len() || tail.get(end).is_some_and(|t| t.is_one_of(list!("for in on"))))?;
             return Some(("is".to_owned(), purpose, named.value().to_owned(), named.shown));
         }
         None
@@ -343,8 +344,8 @@ impl Reader<'_> {
 
     /// "was raised from 100 to 200", "we moved the meeting to Friday", "the user moved from Delhi to Mumbai".
     fn set_value(&mut self, key: &str, text: &str, tail: &[Term]) {
-        let to = tail.iter().rposition(|t| t.is_one_of("to until"));
-        let from = tail.iter().position(|t| t.is_one_of("from"));
+        let to = tail.iter().rposition(|t| t.is_one_of(list!("to until")));
+        let from = tail.iter().position(|t| t.is_one_of(list!("from")));
         let Some(new) = to.and_then(|to| tail.get(to + 1..)) else { return };
         let Some((attribute, value, shown)) = plain_value(new) else { return };
         let purpose = other_phrases(tail.get(to.unwrap_or(0) + 1..).unwrap_or_default());
@@ -369,13 +370,13 @@ impl Reader<'_> {
         let rest = self.rest().to_vec();
         if let Some((_, role)) = ROLES.iter().find(|(verb, _)| *verb == clause.verb) {
             let (object, end) = choice::noun(&rest, 0);
-            let agent = clause.passive.then(|| rest.iter().position(|t| t.is_one_of("by"))).flatten();
+            let agent = clause.passive.then(|| rest.iter().position(|t| t.is_one_of(list!("by")))).flatten();
             let (thing, holder) = match agent {
                 Some(by) => (text_of(&subject), rest.get(by + 1..).unwrap_or_default().to_vec()),
                 None if clause.passive => return,
                 None => (object.map(|o| o.key).unwrap_or_default(), subject),
             };
-            if !thing.is_empty() && !holder.is_empty() && (clause.passive || rest.get(end..).is_none_or(|r| !r.iter().any(|t| t.is_one_of("and")))) {
+            if !thing.is_empty() && !holder.is_empty() && (clause.passive || rest.get(end..).is_none_or(|r| !r.iter().any(|t| t.is_one_of(list!("and"))))) {
                 let value = holder_key(&holder, self.author);
                 let shown = holder.iter().map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" ");
                 self.claim(format!("{thing}|{role}|"), format!("{role} of {thing}"), value, shown, false);
@@ -389,14 +390,14 @@ impl Reader<'_> {
             let at = side.iter().position(|t| is_in(ROLE_NOUNS, &t.text))?;
             let role = side.get(at)?.text.replace("leader", "lead");
             let role = if role == "head" { "lead".to_owned() } else { role };
-            let thing = if side.get(at + 1).is_some_and(|t| t.is_one_of("of for")) {
+            let thing = if side.get(at + 1).is_some_and(|t| t.is_one_of(list!("of for"))) {
                 text_of(side.get(at + 2..)?)
             } else {
                 text_of(side.get(..at)?.split(|t| t.lower == "'s").next()?)
             };
             (!thing.is_empty()).then_some((thing, role))
         };
-        let definite = rest.first().is_some_and(|t| t.is_one_of("the our") || matches!(t.kind, TermKind::Name)) || rest.iter().any(|t| t.lower == "'s");
+        let definite = rest.first().is_some_and(|t| t.is_one_of(list!("the our")) || matches!(t.kind, TermKind::Name)) || rest.iter().any(|t| t.lower == "'s");
         let (thing, role, holder) = match (of(&subject), of(&rest)) {
             (Some((thing, role)), None) => (thing, role, rest.clone()),
             (None, Some((thing, role))) if definite => (thing, role, subject),
@@ -413,7 +414,7 @@ impl Reader<'_> {
         let rest = self.rest().to_vec();
         let Some((at, name)) = rest.iter().enumerate().find(|(_, t)| t.kind == TermKind::Technology || t.kind == TermKind::Name) else { return };
         let number = rest.get(at + 1).filter(|t| t.kind == TermKind::Quantity && t.text.starts_with("n:"));
-        let Some(number) = number.filter(|_| is_in("run use be upgrade deploy", self.clause.verb) && at <= 2) else { return };
+        let Some(number) = number.filter(|_| is_in(list!("run use be upgrade deploy"), self.clause.verb) && at <= 2) else { return };
         let subject = subject_key(self.terms, self.clause, self.author);
         let purpose = other_phrases(rest.get(at + 2..).unwrap_or_default());
         let change = self.clause.verb == "upgrade";
@@ -424,8 +425,8 @@ impl Reader<'_> {
 
     /// The whole statement without its negation, and with each strong opposite left open.
     fn polarity(&mut self, atoms: &[Atom]) {
-        let denied = |a: &Atom| is_in("not never", &a.text);
-        let negations = atoms.iter().filter(|a| denied(a) || is_in("no none neither nor", &a.text)).count();
+        let denied = |a: &Atom| is_in(list!("not never"), &a.text);
+        let negations = atoms.iter().filter(|a| denied(a) || is_in(list!("no none neither nor"), &a.text)).count();
         let header = person_of(self.terms, self.author);
         let ended = self.clause.ended;
         let mut bare: Vec<&str> = Vec::with_capacity(atoms.len());
@@ -434,7 +435,7 @@ impl Reader<'_> {
             let next = atoms.get(at + 1).map_or("", |a| a.text.as_str());
             if denied(atom) {
                 at += 1;
-            } else if atom.text == "no" && is_in("longer more", next) {
+            } else if atom.text == "no" && is_in(list!("longer more"), next) {
                 at += 2;
             } else if atom.text == "anymore" || (atom.text == "no" && !self.clause.imperative) {
                 at += 1;
@@ -443,10 +444,10 @@ impl Reader<'_> {
                 at += 1;
             }
         }
-        let stopped = self.clause.outer.filter(|o| is_in("stop quit", o)).is_some();
+        let stopped = self.clause.outer.filter(|o| is_in(list!("stop quit"), o)).is_some();
         if stopped {
             // "we stopped using X" ends "we use X".
-            let mut words: Vec<&str> = bare.iter().copied().filter(|w| !is_in("stop stopped quit have", w)).collect();
+            let mut words: Vec<&str> = bare.iter().copied().filter(|w| !is_in(list!("stop stopped quit have"), w)).collect();
             if let Some(place) = words.iter().position(|w| super::words::verb(w).is_some_and(|(b, f)| b == self.clause.verb && f == Form::Ing))
                 && let Some(word) = words.get_mut(place)
             {
@@ -479,11 +480,11 @@ impl Reader<'_> {
                 *hole = &slot_name;
             }
             let slot = format!("{header}state|{}", open.join(" "));
-            push(&mut self.out, slot, form.replacen(word, "...", 1), word, negated && !is_in("always never", word));
+            push(&mut self.out, slot, form.replacen(word, "...", 1), word, negated && !is_in(list!("always never"), word));
         }
         // "may" against "must not".
-        if let Some(modal) = self.clause.modal.as_deref().filter(|m| is_in("may can must", m)) {
-            let allowed = !negated && is_in("may can", modal);
+        if let Some(modal) = self.clause.modal.as_deref().filter(|m| is_in(list!("may can must"), m)) {
+            let allowed = !negated && is_in(list!("may can"), modal);
             let forbidden = negated;
             if allowed || forbidden {
                 let rest: Vec<&str> = bare.iter().copied().filter(|w| *w != modal).collect();
@@ -497,8 +498,8 @@ impl Reader<'_> {
 fn is_state(words: &[&str], place: usize) -> bool {
     let before = place.checked_sub(1).and_then(|i| words.get(i)).copied().unwrap_or_default();
     let after = words.get(place + 1).copied();
-    is_in("is was be turn turned switch switched stay remain default to", before)
-        && after.is_none_or(|w| is_in(super::words::PREPOSITIONS, w) || w == "," || is_in("by only", w))
+    is_in(list!("is was be turn turned switch switched stay remain default to"), before)
+        && after.is_none_or(|w| is_in(super::words::PREPOSITIONS, w) || w == "," || is_in(list!("by only"), w))
 }
 
 /// The header of a form that depends on who says it.
@@ -512,7 +513,7 @@ fn person(subject: &str) -> String {
 
 /// "my favorite editor", "our go-to database".
 pub(crate) fn is_taste(terms: &[Term]) -> bool {
-    terms.iter().any(|t| t.is_one_of("favorite favourite go-to preferred")) && terms.iter().any(|t| t.is_one_of("my our the"))
+    terms.iter().any(|t| t.is_one_of(list!("favorite favourite go-to preferred"))) && terms.iter().any(|t| t.is_one_of(list!("my our the")))
 }
 
 fn slot_words(text: &str, attribute: &str, purpose: &str) -> String {
@@ -534,7 +535,7 @@ fn other_phrases(tail: &[Term]) -> String {
             let inner = tail.get(start + 1..end)?;
             let head = tail.get(start)?;
             let valued = inner.iter().any(|t| matches!(t.kind, TermKind::Date | TermKind::Quantity | TermKind::Code));
-            let own = head.is_one_of("per at") || (head.is_one_of("in of") && start == 0);
+            let own = head.is_one_of(list!("per at")) || (head.is_one_of(list!("in of")) && start == 0);
             (!valued && !own).then(|| text_of(inner))
         })
         .filter(|t| !t.is_empty())
@@ -549,10 +550,10 @@ fn amount(tail: &[Term], quantity: &Term) -> (String, String) {
     let mut end = at + 1;
     let mut rate = false;
     while let Some(term) = tail.get(end) {
-        let per = term.is_one_of("per") || term.text == "/";
+        let per = term.is_one_of(list!("per")) || term.text == "/";
         let stops = (term.is_mark() && !per)
             || (!per && term.is_one_of(super::words::PREPOSITIONS))
-            || term.is_one_of("and or but so because")
+            || term.is_one_of(list!("and or but so because"))
             || term.kind == TermKind::Date;
         if stops {
             break;
@@ -561,14 +562,14 @@ fn amount(tail: &[Term], quantity: &Term) -> (String, String) {
         end += 1;
     }
     let taken = tail.get(at..end).unwrap_or_default();
-    let keys: Vec<&str> = taken.iter().filter(|t| !t.is_one_of("a an the each every") || !rate).map(|t| t.text.as_str()).collect();
+    let keys: Vec<&str> = taken.iter().filter(|t| !t.is_one_of(list!("a an the each every")) || !rate).map(|t| t.text.as_str()).collect();
     let shown: Vec<&str> = taken.iter().map(|t| t.shown.as_str()).collect();
     (keys.join(" "), shown.join(" "))
 }
 
 /// A value after "to" or "from": attribute, key, words.
 fn plain_value(terms: &[Term]) -> Option<(&'static str, String, String)> {
-    let at = terms.iter().position(|t| !t.is_one_of("a an the"))?;
+    let at = terms.iter().position(|t| !t.is_one_of(list!("a an the")))?;
     let first = terms.get(at)?;
     match first.kind {
         TermKind::Date => {

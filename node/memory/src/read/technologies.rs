@@ -1,5 +1,6 @@
 //! Technologies with their other names and what they are for, and alternatives of taste. Closed lists.
 
+use crate::read::list::WordList;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -205,9 +206,9 @@ const TABLE: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Names that are also plain words: a technology only with its capital, or as the object of a choice.
-const PLAIN_WORDS: &str = "go rest express rust swift gin phoenix remix astro bootstrap nomad aurora oracle \
+const PLAIN_WORDS: WordList = WordList::new("go rest express rust swift gin phoenix remix astro bootstrap nomad aurora oracle \
      spring rabbit dynamo elastic sublime temporal linear slack apache envoy rails vim helix zed nano poetry jest mocha \
-     stripe zig ruby react flask solid celery azure travis cypress puppet snowflake redshift bun java python kube";
+     stripe zig ruby react flask solid celery azure travis cypress puppet snowflake redshift bun java python kube");
 
 /// Alternatives of taste: name, class.
 const ALTERNATIVES: &[(&str, &str)] = &[

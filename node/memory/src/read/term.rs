@@ -1,6 +1,7 @@
 //! Tokens to terms: the units of meaning that forms, slots and gates are made of. Several tokens may be one term
 //! ("visual studio code", "fifteen minutes", "March 15").
 
+use crate::read::list::{list, WordList};
 use jiff::civil::Date;
 
 use super::dates::{Direction, When, when};
@@ -54,7 +55,7 @@ pub(crate) struct Term {
 
 impl Term {
     /// Whether it is one of these plain words: "May" the month and "US" the country are none.
-    pub(crate) fn is_one_of(&self, list: &str) -> bool {
+    pub(crate) fn is_one_of(&self, list: WordList) -> bool {
         (self.kind == TermKind::Word || self.is_mark()) && is_in(list, &self.lower)
     }
 
@@ -71,7 +72,7 @@ impl Term {
 /// The terms of `tokens`; `today` is the day of speaking, if it can be told.
 pub(crate) fn terms(text: &str, tokens: &[Token], today: Option<Date>) -> Vec<Term> {
     let past = in_the_past(tokens);
-    let yearly = tokens.iter().any(|t| is_in("birthday birthdays anniversary born yearly annually", &t.lower));
+    let yearly = tokens.iter().any(|t| is_in(list!("birthday birthdays anniversary born yearly annually"), &t.lower));
     let mut out: Vec<Term> = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -97,9 +98,9 @@ pub(crate) fn terms(text: &str, tokens: &[Token], today: Option<Date>) -> Vec<Te
 
 /// Whether the sentence tells of the past, for dates without a year.
 fn in_the_past(tokens: &[Token]) -> bool {
-    let future = tokens.iter().any(|t| is_in("will shall plan planned scheduled due deadline next upcoming", &t.lower));
+    let future = tokens.iter().any(|t| is_in(list!("will shall plan planned scheduled due deadline next upcoming"), &t.lower));
     let past = tokens.iter().any(|t| {
-        is_in("was were had did since ago", &t.lower) || verb(&t.lower).is_some_and(|(_, form)| form == Form::Past)
+        is_in(list!("was were had did since ago"), &t.lower) || verb(&t.lower).is_some_and(|(_, form)| form == Form::Past)
     });
     past && !future
 }
@@ -135,7 +136,7 @@ fn one(tokens: &[Token], at: usize, today: Option<Date>, past: bool, yearly: boo
     }
     let before = at.checked_sub(1).and_then(|i| tokens.get(i)).map_or("", |t| t.lower.as_str());
     // "to", "by", "until" point ahead also in a sentence about the past: "we moved the meeting to Friday".
-    let direction = if past && !is_in("to by until till for before", before) { Direction::Backward } else { Direction::Forward };
+    let direction = if past && !is_in(list!("to by until till for before"), before) { Direction::Backward } else { Direction::Forward };
     if let Some(found) = today.and_then(|today| when(tokens, at, today, direction)) {
         let When { key, taken, days } = found;
         let key = match days {
@@ -191,12 +192,12 @@ fn technology_at(tokens: &[Token], at: usize, first: bool) -> Option<(&'static s
 
 /// At the head of a sentence "Go" and "Rest" may be imperatives.
 fn verb_like(name: &str) -> bool {
-    is_in("go rest express spring react stripe bootstrap slack travis rails oracle remix poetry temporal linear cypress elastic", name)
+    is_in(list!("go rest express spring react stripe bootstrap slack travis rails oracle remix poetry temporal linear cypress elastic"), name)
 }
 
 fn chosen_before(tokens: &[Token], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|i| tokens.get(i)).map_or("", |t| t.lower.as_str());
-    is_in("use using uses chose choose prefer adopt adopted", before)
+    is_in(list!("use using uses chose choose prefer adopt adopted"), before)
 }
 
 fn word(tokens: &[Token], at: usize, token: &Token, first: bool) -> Term {
@@ -215,7 +216,7 @@ fn word(tokens: &[Token], at: usize, token: &Token, first: bool) -> Term {
     let foreign = !text.is_ascii();
     let code = text.contains(['_', '.', '(', '<', '#', '@', '\\', '$']);
     let known = is_in(words::PRONOUNS, &lower) || is_in(words::ADVERBS, &lower) || is_in(words::MODALS, &lower);
-    let country = !first && is_in("US IT WHO", text);
+    let country = !first && is_in(list!("US IT WHO"), text);
     let upper_shout = !country && uppers == text.chars().count() && uppers > 1 && (verb(&lower).is_some() || known || !words::is_content(&lower));
     if lower != "i" && !upper_shout && (mixed || foreign || code || (capital && !first && !known && words::is_content(&lower) && !starts_after_colon(tokens, at))) {
         // "JWTs" are several of "JWT".
@@ -230,7 +231,7 @@ fn word(tokens: &[Token], at: usize, token: &Token, first: bool) -> Term {
     let found = verb(&lower);
     let mut key = spelling(&lower);
     let next = tokens.get(at + 1).map_or("", |t| t.lower.as_str());
-    let next_single = verb(next).is_some_and(|(_, form)| form != Form::Base) || is_in("is was has does", next);
+    let next_single = verb(next).is_some_and(|(_, form)| form != Form::Base) || is_in(list!("is was has does"), next);
     // At the head of a sentence "James owns it" has a name, "Deploys run" a plural: the verb tells.
     if !(first && capital && next_single) {
         key = singular(&key);

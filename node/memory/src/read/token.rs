@@ -2,6 +2,7 @@
 //!
 //! One pass, linear whatever the text. Contractions are written out here, so several words may share one place.
 
+use crate::read::list::{list, WordList};
 use unicode_normalization::UnicodeNormalization;
 
 /// What a token is.
@@ -41,8 +42,8 @@ impl Token {
 /// Longest quoted text, and longest number, in bytes; longer ones are read as plain words.
 const QUOTED_MAX: usize = 200;
 
-const EXTENSIONS: &str = "rs py ts tsx js jsx go java kt rb php c h cpp hpp cs swift toml yaml yml json md txt html css \
-     scss sql sh bash lock cfg ini env xml csv proto tf ipynb vue svelte gradle conf log pdf png svg";
+const EXTENSIONS: WordList = WordList::new("rs py ts tsx js jsx go java kt rb php c h cpp hpp cs swift toml yaml yml json md txt html css \
+     scss sql sh bash lock cfg ini env xml csv proto tf ipynb vue svelte gradle conf log pdf png svg");
 
 struct Lexer<'a> {
     text: &'a str,
@@ -286,8 +287,7 @@ impl Lexer<'_> {
                         "'ve" => (stem, &["have"]),
                         "'ll" => (stem, &["will"]),
                         "'d" => (stem, &["would"]),
-                        "'s" if super::words::is_in(
-                            "it he she that this there what who where when how here everything nothing",
+                        "'s" if super::words::is_in(list!("it he she that this there what who where when how here everything nothing"),
                             stem,
                         ) =>
                         {

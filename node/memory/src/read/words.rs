@@ -1,49 +1,46 @@
 //! The closed lists of words that the rules know, and look-ups in them. Adding a word here changes what statements
 //! mean to the rules: raise `RULES_VERSION` with it.
 
+use crate::read::list::WordList;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub(crate) use super::technologies::technology;
 
-/// Whether `word` is one of the blank-separated words of `list`.
-pub(crate) fn is_in(list: &str, word: &str) -> bool {
-    !word.is_empty() && list.split(' ').any(|w| w == word)
+/// Whether `word` is in `list`.
+pub(crate) fn is_in(list: WordList, word: &str) -> bool {
+    list.has(word)
 }
 
-pub(crate) const ARTICLES: &str = "a an the";
-pub(crate) const DETERMINERS: &str =
-    "a an the our my your his her its their this that these those each every all some any no both most many few another";
+pub(crate) const ARTICLES: WordList = WordList::new("a an the");
+pub(crate) const DETERMINERS: WordList = WordList::new("a an the our my your his her its their this that these those each every all some any no both most many few another");
 /// Say nothing about what holds.
-pub(crate) const INTENSIFIERS: &str =
-    "very really quite actually basically definitely certainly indeed totally extremely highly literally honestly";
-pub(crate) const PREPOSITIONS: &str = "for as in on at by with within without between among during from to into onto of \
+pub(crate) const INTENSIFIERS: WordList = WordList::new("very really quite actually basically definitely certainly indeed totally extremely highly literally honestly");
+pub(crate) const PREPOSITIONS: WordList = WordList::new("for as in on at by with within without between among during from to into onto of \
      over under through via across after before until since against about per than around behind beside besides near \
-     off despite except only when where while because instead rather using";
+     off despite except only when where while because instead rather using");
 /// Start a phrase that narrows a statement without changing what it says (general forms leave these out).
-pub(crate) const QUALIFIERS: &str =
-    "for as in on at with within between among during via through across under only except when where while per \
-     without inside outside near using";
-pub(crate) const PRONOUNS: &str = "i we you he she it they this that these those there who what which someone \
-     somebody everyone everybody nobody anyone me us him her them something anything everything nothing mine ours";
+pub(crate) const QUALIFIERS: WordList = WordList::new("for as in on at with within between among during via through across under only except when where while per \
+     without inside outside near using");
+pub(crate) const PRONOUNS: WordList = WordList::new("i we you he she it they this that these those there who what which someone \
+     somebody everyone everybody nobody anyone me us him her them something anything everything nothing mine ours");
 /// A subject that a reader of the single statement cannot resolve.
-pub(crate) const UNRESOLVED: &str = "you he she it they this that these those there him her them someone somebody \
-     something anything everything here what which who one ones";
-pub(crate) const MODALS: &str = "will would shall should can could may might must";
-pub(crate) const BE: &str = "be am is are was were been being";
-pub(crate) const HAVE: &str = "have has had having";
-pub(crate) const DO: &str = "do does did";
-pub(crate) const NEGATIONS: &str = "not never no none neither nor nobody nothing cannot without";
-pub(crate) const QUANTIFIERS: &str = "all some every each any most many few several both half always sometimes often \
-     usually rarely seldom only except none no";
-pub(crate) const LIMITS: &str =
-    "only except if unless until or either least most minimum maximum min max than exactly up";
-pub(crate) const MODAL_STRENGTH: &str = "must should may can shall might could would need needs required optional";
-pub(crate) const ADVERBS: &str = "also always never still currently now usually often already just probably maybe \
+pub(crate) const UNRESOLVED: WordList = WordList::new("you he she it they this that these those there him her them someone somebody \
+     something anything everything here what which who one ones");
+pub(crate) const MODALS: WordList = WordList::new("will would shall should can could may might must");
+pub(crate) const BE: WordList = WordList::new("be am is are was were been being");
+pub(crate) const HAVE: WordList = WordList::new("have has had having");
+pub(crate) const DO: WordList = WordList::new("do does did");
+pub(crate) const NEGATIONS: WordList = WordList::new("not never no none neither nor nobody nothing cannot without");
+pub(crate) const QUANTIFIERS: WordList = WordList::new("all some every each any most many few several both half always sometimes often \
+     usually rarely seldom only except none no");
+pub(crate) const LIMITS: WordList = WordList::new("only except if unless until or either least most minimum maximum min max than exactly up");
+pub(crate) const MODAL_STRENGTH: WordList = WordList::new("must should may can shall might could would need needs required optional");
+pub(crate) const ADVERBS: WordList = WordList::new("also always never still currently now usually often already just probably maybe \
      only recently finally officially sometimes rarely typically normally generally again too both all later soon \
-     therefore thus then eventually tentatively mostly mainly primarily ever even longer instead together";
-pub(crate) const HEDGES: &str = "maybe perhaps possibly probably presumably supposedly apparently likely unlikely \
-     tentatively potentially";
+     therefore thus then eventually tentatively mostly mainly primarily ever even longer instead together");
+pub(crate) const HEDGES: WordList = WordList::new("maybe perhaps possibly probably presumably supposedly apparently likely unlikely \
+     tentatively potentially");
 /// Several words that make a statement a guess.
 pub(crate) const HEDGE_PHRASES: &[&str] = &[
     "i think", "i guess", "i suppose", "i believe", "i suspect", "i feel like", "not sure", "unsure", "we might",
@@ -79,9 +76,9 @@ pub(crate) const OPPOSITES: &[(&str, &str)] = &[
 ];
 
 /// The opposites that blocks a merge but make no conflict: both may hold.
-const WEAK_OPPOSITES: &str = "more less first last with without maximum minimum upper lower up down full empty push \
+const WEAK_OPPOSITES: WordList = WordList::new("more less first last with without maximum minimum upper lower up down full empty push \
      pull good bad better worse high higher low cheap expensive fast slow faster slower hot cold early late add \
-     remove added removed above below start started stop stopped show hide pass fail passed failed success failure";
+     remove added removed above below start started stop stopped show hide pass fail passed failed success failure");
 
 /// The pair that `word` belongs to, as a name, and whether it makes a conflict.
 pub(crate) fn opposite_pair(word: &str) -> Option<(&'static str, bool)> {
@@ -109,7 +106,7 @@ pub(crate) enum Form {
     Ing,
 }
 
-const REGULAR: &str = "accept access act adopt add advertise affect agree aim allow analyze announce appear apply \
+const REGULAR: WordList = WordList::new("accept access act adopt add advertise affect agree aim allow analyze announce appear apply \
      approve archive arrive ask assign attend audit authenticate authorize avoid back ban base batch become behave \
      belong benefit block book bother break browse bump cache call cancel cause change charge check clean clear \
      close collect communicate compile complete compress configure confirm connect consider consist consume contain \
@@ -137,9 +134,9 @@ const REGULAR: &str = "accept access act adopt add advertise affect agree aim al
      mentor migrate model negotiate note object observe opt-in orchestrate outsource own package phase power prioritize \
      promote prove pursue qualify react reboot redirect register reject reply reside retry revert revoke roll run-on \
      scan sponsor stabilize stall stand-up steer struggle study succeed suspend sustain team teach terminate throttle \
-     total trace triage unblock unify vary wire witness";
-const DOUBLING: &str = "stop drop plan ship log prefer refer commit submit permit admit map pin tag step chat plug slip \
-     snap trim unplug ban swap wrap equip skip prep occur transfer";
+     total trace triage unblock unify vary wire witness");
+const DOUBLING: WordList = WordList::new("stop drop plan ship log prefer refer commit submit permit admit map pin tag step chat plug slip \
+     snap trim unplug ban swap wrap equip skip prep occur transfer");
 const IRREGULAR: &[(&str, &str, &str)] = &[
     ("be", "was", "been"), ("begin", "began", "begun"), ("break", "broke", "broken"), ("bring", "brought", "brought"),
     ("build", "built", "built"), ("buy", "bought", "bought"), ("choose", "chose", "chosen"), ("come", "came", "come"),
@@ -193,7 +190,7 @@ pub(crate) fn verb(lower: &str) -> Option<(&'static str, Form)> {
             map.insert(inflect(base, "s"), (*base, Form::S));
             map.insert((*base).to_owned(), (*base, Form::Base));
         }
-        for base in REGULAR.split(' ') {
+        for base in REGULAR.words() {
             for (suffix, form) in [("ed", Form::Past), ("ing", Form::Ing), ("s", Form::S)] {
                 map.entry(inflect(base, suffix)).or_insert((base, form));
             }
@@ -211,11 +208,11 @@ pub(crate) fn verb(lower: &str) -> Option<(&'static str, Form)> {
 }
 
 /// Words after which a capital or an `s` says nothing, or that only look like a plural.
-const NOT_PLURAL: &str = "news https aws ios dns tls css sms gps rds eks ecs gcs ses sqs sns vps always sometimes \
+const NOT_PLURAL: WordList = WordList::new("news https aws ios dns tls css sms gps rds eks ecs gcs ses sqs sns vps always sometimes \
      perhaps besides series species means does has was is as this thus its his ours yours theirs us yes less across \
      goods customs glasses physics mathematics analytics kubernetes redis postgres jenkins sales plus versus basis \
      analysis status access process progress address business class express process success cors macos windows os js \
-     rails vitess atlas kinesis iris pandas towards afterwards nowadays canvas bias alias lens whereas";
+     rails vitess atlas kinesis iris pandas towards afterwards nowadays canvas bias alias lens whereas");
 
 /// A noun or third-person verb without its `s`.
 pub(crate) fn singular(lower: &str) -> String {
@@ -239,9 +236,9 @@ pub(crate) fn singular(lower: &str) -> String {
 
 /// British and American spellings of one word become one.
 pub(crate) fn spelling(lower: &str) -> String {
-    const KEEP: &str = "advise exercise promise raise noise precise otherwise enterprise surprise franchise compromise \
+    const KEEP: WordList = WordList::new("advise exercise promise raise noise precise otherwise enterprise surprise franchise compromise \
          premise expertise rise wise revise supervise concise disguise praise cruise bruise poise advertise likewise \
-         comprise demise devise treatise paradise merchandise improvise televise arise";
+         comprise demise devise treatise paradise merchandise improvise televise arise");
     const OUR: &[(&str, &str)] = &[
         ("colour", "color"), ("behaviour", "behavior"), ("favour", "favor"), ("flavour", "flavor"),
         ("honour", "honor"), ("labour", "labor"), ("neighbour", "neighbor"), ("rumour", "rumor"), ("humour", "humor"),
@@ -269,7 +266,7 @@ pub(crate) fn spelling(lower: &str) -> String {
     ] {
         if let Some(stem) = lower.strip_suffix(ending)
             && stem.len() > 2
-            && !KEEP.split(' ').any(|w| w.strip_suffix('e').is_some_and(|w| lower.starts_with(w)))
+            && !KEEP.words().any(|w| w.strip_suffix('e').is_some_and(|w| lower.starts_with(w)))
         {
             return format!("{stem}{replacement}");
         }
@@ -279,9 +276,9 @@ pub(crate) fn spelling(lower: &str) -> String {
 
 /// A word that carries content of its own: for labels, links and questions.
 pub(crate) fn is_content(lower: &str) -> bool {
-    const MORE: &str = "yes ok okay please thanks thank hello hi hey well sure right good great here there then than so \
+    const MORE: WordList = WordList::new("yes ok okay please thanks thank hello hi hey well sure right good great here there then than so \
          but and or if how why when where let us go thing things stuff way lot bit today tomorrow yesterday remember \
-         note say tell know think see make want like one also too into out up down more most very much such get got";
+         note say tell know think see make want like one also too into out up down more most very much such get got");
     lower.chars().any(char::is_alphanumeric)
         && !is_in(DETERMINERS, lower)
         && !is_in(PREPOSITIONS, lower)

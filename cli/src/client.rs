@@ -1,0 +1,230 @@
+//! Calls to a running cluster: REST for administration, MCP for memories.
+
+use std::env;
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use waggle_config::identity;
+
+use crate::context::{self, Context};
+use crate::failure::{self, Failure, exit_of_status};
+
+/// A little more than the longest call of a gateway.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(55);
+
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct ClientArgs {
+    /// Address of the cluster, such as http://127.0.0.1:7700; for tenant, key and status the one of the admin
+    /// listener. Else WAGGLE_URL (or WAGGLE_ADMIN_URL), else what `waggle dev` left.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// File with the API key. Else WAGGLE_KEY, else what `waggle dev` left.
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+/// Which listener a command talks to, and with which key of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Public,
+    Admin,
+}
+
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    key: String,
+}
+
+impl ClientArgs {
+    pub(crate) fn public(&self) -> Result<Client> {
+        self.connect(Side::Public)
+    }
+
+    pub(crate) fn admin(&self) -> Result<Client> {
+        self.connect(Side::Admin)
+    }
+
+    fn connect(&self, side: Side) -> Result<Client> {
+        let context = Context::load(context::DEV)?;
+        let variable = match side {
+            Side::Public => "WAGGLE_URL",
+            Side::Admin => "WAGGLE_ADMIN_URL",
+        };
+        let base = self
+            .url
+            .clone()
+            .or_else(|| variable_text(variable))
+            .or_else(|| {
+                context.as_ref().map(|context| match side {
+                    Side::Public => context.mcp_url.clone(),
+                    Side::Admin => context.admin_url.clone(),
+                })
+            })
+            .ok_or_else(|| {
+                Failure::new(failure::USAGE, "no cluster is known here")
+                    .next(format!("start one with `waggle dev`, or give --url, or set {variable}"))
+            })?;
+        let key = self.key(side, context.as_ref())?;
+        let mut builder = reqwest::Client::builder().timeout(ANSWER_TIME_MAX).connect_timeout(Duration::from_secs(5));
+        if is_loopback(&base) {
+            // A proxy of the environment cannot reach this machine's loopback.
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().context("set up HTTP")?;
+        Ok(Client { http, base: without_mcp(&base).to_owned(), key })
+    }
+
+    fn key(&self, side: Side, context: Option<&Context>) -> Result<String> {
+        if let Some(path) = &self.key_file {
+            return Ok(identity::read_secret(path)?);
+        }
+        if let Some(key) = variable_text("WAGGLE_KEY") {
+            return Ok(key.trim().to_owned());
+        }
+        let Some(context) = context else {
+            return Err(Failure::new(failure::USAGE, "no API key is known here")
+                .next("give --key-file, or set WAGGLE_KEY")
+                .into());
+        };
+        let path = match side {
+            Side::Public => &context.key_file,
+            Side::Admin => &context.operator_key_file,
+        };
+        Ok(identity::read_secret(path)?)
+    }
+}
+
+impl Client {
+    pub(crate) fn get(&self, path: &str) -> Result<Value> {
+        block_on(self.send(self.http.get(self.address(path))))
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        block_on(self.send(self.http.post(self.address(path)).json(body)))
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Result<Value> {
+        block_on(self.send(self.http.delete(self.address(path))))
+    }
+
+    /// Calls an MCP tool and gives its structured content and its text.
+    pub(crate) fn tool(&self, name: &str, arguments: &Value) -> Result<(Value, String)> {
+        let message = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments},
+        });
+        let request = self.http.post(self.address("/mcp")).header("accept", "application/json").json(&message);
+        let answer = block_on(self.send(request))?;
+        if let Some(error) = answer.get("error") {
+            return Err(Failure::new(failure::GENERAL, text_of(error, "message")).into());
+        }
+        let result = answer.get("result").unwrap_or(&Value::Null);
+        let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let structured = result.get("structuredContent").cloned().unwrap_or(Value::Null);
+        if result.get("isError").and_then(Value::as_bool).unwrap_or(false) {
+            return Err(refused(&structured, 400, &text).into());
+        }
+        Ok((structured, text))
+    }
+
+    fn address(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
+        let response = request.bearer_auth(&self.key).send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status().as_u16();
+        let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+        let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        if (200..300).contains(&status) {
+            return Ok(body);
+        }
+        Err(refused(&body, status, &format!("{} answered {status}", self.base)).into())
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        if error.is_timeout() {
+            return Failure::new(failure::TIME_OUT, format!("{} did not answer in time", self.base))
+                .next("a change may have happened: look before you repeat it");
+        }
+        let mut why: &dyn std::error::Error = error;
+        while let Some(source) = why.source() {
+            why = source;
+        }
+        Failure::new(failure::UNAVAILABLE, format!("reach {}: {why}", self.base))
+            .next("is the server running? `waggle dev` starts one; --url names another")
+    }
+}
+
+/// An answer of the gateway that says no, in problem form or in the form of a tool error.
+fn refused(body: &Value, status: u16, fallback: &str) -> Failure {
+    let status = body.get("status_code").or(body.get("status")).and_then(Value::as_u64).map_or(status, |status| {
+        u16::try_from(status).unwrap_or(500)
+    });
+    let what = ["detail", "error", "message", "title"]
+        .iter()
+        .find_map(|name| body.get(name).and_then(Value::as_str))
+        .unwrap_or(fallback)
+        .to_owned();
+    let text = |names: &[&str]| names.iter().find_map(|name| body.get(name).and_then(Value::as_str)).map(str::to_owned);
+    Failure {
+        what,
+        next: None,
+        code: text(&["error_code", "code"]),
+        request_id: text(&["request_id"]),
+        exit: exit_of_status(status),
+    }
+}
+
+fn text_of(value: &Value, field: &str) -> String {
+    value.get(field).and_then(Value::as_str).unwrap_or("the gateway refused the call").to_owned()
+}
+
+fn variable_text(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|text| !text.trim().is_empty())
+}
+
+/// People paste the URL that they gave their client.
+fn without_mcp(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix("/mcp").unwrap_or(url)
+}
+
+fn is_loopback(url: &str) -> bool {
+    let host = url.split("://").nth(1).unwrap_or(url);
+    host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
+}
+
+/// Client commands do one thing after the other: one thread is enough.
+fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?.block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_the_address_are_understood() {
+        for (given, base) in [
+            ("http://127.0.0.1:7700/mcp", "http://127.0.0.1:7700"),
+            ("http://127.0.0.1:7700/", "http://127.0.0.1:7700"),
+            ("https://memory.example.org/agents/mcp/", "https://memory.example.org/agents"),
+        ] {
+            assert_eq!(without_mcp(given), base);
+        }
+    }
+
+    #[test]
+    fn a_refusal_keeps_code_and_exit() {
+        let tool = json!({"error": "no such memory", "error_code": "not_found", "status_code": 404, "request_id": "r1"});
+        let failure = refused(&tool, 200, "");
+        assert_eq!((failure.what.as_str(), failure.exit), ("no such memory", failure::NOT_FOUND));
+        assert_eq!((failure.code.as_deref(), failure.request_id.as_deref()), (Some("not_found"), Some("r1")));
+        assert_eq!(refused(&Value::Null, 503, "busy").exit, failure::UNAVAILABLE);
+    }
+}

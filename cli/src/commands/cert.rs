@@ -1,0 +1,88 @@
+//! `waggle cert`: the cluster's own certificate authority, in a directory.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::json;
+use waggle_config::certificates::{self, Described, Role, Subject};
+use waggle_config::runtime::clock::{Clock as _, System};
+
+use crate::output::{OutputArgs, table};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Make the authority: ca.pem and ca.key. Keep ca.key away from servers.
+    CreateCa(CreateCa),
+    /// Make a node's certificate. It grants full authority over the cluster's data: guard its key.
+    CreateNode(Create),
+    /// Make a gateway's certificate.
+    CreateGateway(Create),
+    /// List the certificates of a directory and when they end.
+    List(List),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CreateCa {
+    /// Directory of the certificates.
+    #[arg(long, value_name = "DIR", default_value = "certificates")]
+    dir: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Create {
+    /// Directory of the certificates, with the authority in it.
+    #[arg(long, value_name = "DIR", default_value = "certificates")]
+    dir: PathBuf,
+    /// Number of the node or gateway.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    id: u64,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct List {
+    /// Directory of the certificates.
+    #[arg(long, value_name = "DIR", default_value = "certificates")]
+    dir: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) fn run(verb: Verb) -> Result<()> {
+    match verb {
+        Verb::CreateCa(args) => {
+            let path = certificates::create_ca(&args.dir, System::new().wall())?;
+            eprintln!("made {} and its key", path.display());
+            Ok(())
+        }
+        Verb::CreateNode(args) => create(&args, Role::Node),
+        Verb::CreateGateway(args) => create(&args, Role::Gateway),
+        Verb::List(args) => {
+            let found = certificates::list(&args.dir)?;
+            let data: Vec<_> = found
+                .iter()
+                .map(|one| {
+                    json!({
+                        "path": one.path,
+                        "role": one.subject.map_or("authority", |subject| subject.role.word()),
+                        "id": one.subject.map(|subject| subject.id),
+                        "expires_at": one.expires_at.to_string(),
+                    })
+                })
+                .collect();
+            args.output.show(&json!({ "certificates": data }), || {
+                table(&["FOR", "EXPIRES", "FILE"], &found.iter().map(row).collect::<Vec<_>>())
+            })
+        }
+    }
+}
+
+fn create(args: &Create, role: Role) -> Result<()> {
+    let files = certificates::create(&args.dir, Subject { role, id: args.id }, System::new().wall())?;
+    eprintln!("made {} and {}", files.certificate.display(), files.key.display());
+    Ok(())
+}
+
+fn row(one: &Described) -> Vec<String> {
+    let name = one.subject.map_or_else(|| "authority".to_owned(), |subject| subject.to_string());
+    vec![name, one.expires_at.to_string(), one.path.display().to_string()]
+}

@@ -1,0 +1,9 @@
+//! Client commands, one module for each noun.
+
+pub(crate) mod cert;
+pub(crate) mod config;
+pub(crate) mod key;
+pub(crate) mod memory;
+pub(crate) mod status;
+pub(crate) mod tenant;
+pub(crate) mod version;
