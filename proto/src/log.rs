@@ -68,7 +68,10 @@ pub fn decode_row(kind: RowKind, bytes: &[u8]) -> Result<Row, Malformed> {
     if found == kind {
         Ok(row)
     } else {
-        Err(Malformed::WrongRow { expected: kind.word(), found: found.word() })
+        Err(Malformed::WrongRow {
+            expected: kind.word(),
+            found: found.word(),
+        })
     }
 }
 

@@ -81,7 +81,13 @@ fn every_field_set_comes_back_too() {
 #[test]
 fn a_row_of_another_kind_is_refused() {
     let row = encode_row(&Draw::full(1).row(RowKind::Link));
-    assert_eq!(decode_row(RowKind::Memory, &row), Err(Malformed::WrongRow { expected: "memory", found: "link" }));
+    assert_eq!(
+        decode_row(RowKind::Memory, &row),
+        Err(Malformed::WrongRow {
+            expected: "memory",
+            found: "link"
+        })
+    );
 }
 
 #[test]
@@ -106,7 +112,10 @@ fn a_row_or_command_of_a_sort_that_is_not_known_is_refused() {
 #[test]
 fn ids_numbers_and_lists_are_checked() {
     // Row 11 is a link id: three bytes are none.
-    assert_eq!(decode_row(RowKind::LinkId, &[8, 1, 0x5a, 3, 1, 2, 3]), Err(Malformed::BadId("link id")));
+    assert_eq!(
+        decode_row(RowKind::LinkId, &[8, 1, 0x5a, 3, 1, 2, 3]),
+        Err(Malformed::BadId("link id"))
+    );
     // Row 13 is a turn id, row 10 a link; its relationship 99 has no meaning.
     let mut link = vec![8, 1, 0x52, 3 * 18 + 2];
     for field in [0x0a, 0x12, 0x1a] {
@@ -114,7 +123,10 @@ fn ids_numbers_and_lists_are_checked() {
         link.extend([7; 16]);
     }
     link.extend([0x20, 99]);
-    let unknown = Malformed::UnknownNumber { field: "link.relationship", number: 99 };
+    let unknown = Malformed::UnknownNumber {
+        field: "link.relationship",
+        number: 99,
+    };
     assert_eq!(decode_row(RowKind::Link, &link), Err(unknown));
     let mut session = vec![8, 1];
     let mut agents = Vec::new();
@@ -133,21 +145,35 @@ fn ids_numbers_and_lists_are_checked() {
     session.push(u8::try_from(length).unwrap());
     session.extend(agents);
     let count = limits::ITEMS_MAX + 1;
-    let many = Malformed::TooMany { field: "session.agents", count, count_max: limits::ITEMS_MAX };
+    let many = Malformed::TooMany {
+        field: "session.agents",
+        count,
+        count_max: limits::ITEMS_MAX,
+    };
     assert_eq!(decode_row(RowKind::Session, &session), Err(many));
 }
 
 #[test]
 fn too_many_bytes_are_refused_before_they_are_read() {
     let bytes = vec![0; limits::ROW_BYTES_MAX + 1];
-    assert!(matches!(decode_row(RowKind::Mark, &bytes), Err(Malformed::TooLarge { .. })));
+    assert!(matches!(
+        decode_row(RowKind::Mark, &bytes),
+        Err(Malformed::TooLarge { .. })
+    ));
     let bytes = vec![0; limits::ENTRY_BYTES_MAX + 1];
     assert!(matches!(decode_entry(&bytes), Err(Malformed::TooLarge { .. })));
 }
 
 /// Bytes of a release, never rewritten, and what they mean, rewritten with UPDATE=1 and reviewed.
-fn check_golden<T: Debug>(name: &str, bytes: impl Fn() -> Vec<u8>, read: impl Fn(&[u8]) -> T, again: impl Fn(&T) -> Vec<u8>) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+fn check_golden<T: Debug>(
+    name: &str,
+    bytes: impl Fn() -> Vec<u8>,
+    read: impl Fn(&[u8]) -> T,
+    again: impl Fn(&T) -> Vec<u8>,
+) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(format!("{name}.txt"));
     let update = std::env::var_os("UPDATE").is_some();
     let found = fs::read_to_string(&path).unwrap_or_default();
     let (hex, text) = found.split_once("\n\n").unwrap_or_default();
@@ -157,7 +183,11 @@ fn check_golden<T: Debug>(name: &str, bytes: impl Fn() -> Vec<u8>, read: impl Fn
         false => from_hex(hex),
     };
     let value = read(&golden);
-    assert_eq!(to_hex(&again(&value)), to_hex(&golden), "{name}: the same value has other bytes now");
+    assert_eq!(
+        to_hex(&again(&value)),
+        to_hex(&golden),
+        "{name}: the same value has other bytes now"
+    );
     let now = format!("{value:#?}\n");
     if update {
         fs::write(&path, format!("{}\n{now}", to_hex(&golden))).unwrap();
@@ -177,7 +207,10 @@ fn to_hex(bytes: &[u8]) -> String {
 
 fn from_hex(hex: &str) -> Vec<u8> {
     let digits: Vec<char> = hex.chars().filter(|c| !c.is_whitespace()).collect();
-    digits.chunks(2).map(|pair| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap()).collect()
+    digits
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap())
+        .collect()
 }
 
 #[test]

@@ -30,7 +30,6 @@ pub(crate) struct Call {
 /// A write that is in the log.
 pub(crate) struct Written {
     pub(crate) outcome: Outcome,
-    pub(crate) log_index: u64,
 }
 
 impl Call {
@@ -99,7 +98,7 @@ impl Call {
         let proposed = self.engine.shard(self.shard)?.propose(proposal, self.time_max()).await?;
         match proposed.outcome {
             Outcome::Rejected(rejection) => Err(rejection.into()),
-            outcome => Ok(Written { outcome, log_index: proposed.log_index }),
+            outcome => Ok(Written { outcome }),
         }
     }
 }

@@ -16,7 +16,7 @@ use waggle_memory::time::Millis;
 use waggle_recall::cache::IndexCache;
 use waggle_recall::index::TenantIndex;
 use waggle_shard::{ShardHandle, Shards};
-use waggle_store::Database;
+use waggle_store::{Database, RaftStore};
 
 use crate::embed::Embedder;
 use crate::error::CallError;
@@ -55,6 +55,7 @@ impl Default for EngineOptions {
 pub(crate) struct Engine {
     pub(crate) node: NodeId,
     pub(crate) shards: Shards,
+    pub(crate) storage: Arc<RaftStore>,
     pub(crate) database: Arc<Database>,
     pub(crate) placement: ArcSwap<Placement>,
     pub(crate) indexes: Arc<IndexCache>,

@@ -33,10 +33,6 @@ impl CallError {
         error
     }
 
-    pub(crate) fn limit(why: impl Into<String>) -> Self {
-        Self::new(Code::InvalidArgument, Family::Rejected, "limit_exceeded", why)
-    }
-
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
         Self::from(Rejection::NotFound { what: leaked(what), id: id.to_owned() })
     }

@@ -21,7 +21,7 @@ use waggle_proto::wire::meta_service_server::MetaServiceServer;
 use waggle_recall::cache::IndexCache;
 use waggle_recall::encoder::{DIMENSIONS, Encoder, EncoderPool};
 use waggle_shard::{Config, Member, NoRemote, Origin, Ports, Proposal, ReplicaConfig, Settings, Shards};
-use waggle_store::{Database, Identity, OpenError, Start, StoreOptions};
+use waggle_store::{Database, Identity, OpenError, RaftStore, Start, StoreOptions};
 
 use crate::background;
 use crate::embed::Embedder;
@@ -157,7 +157,11 @@ impl Node {
         }
         self.engine.embedder.shutdown();
         match Arc::try_unwrap(self.engine) {
-            Ok(engine) => engine.shards.shutdown(time_max).await.map_err(|late| late.to_string()),
+            Ok(engine) => {
+                let Engine { shards, storage, .. } = engine;
+                shards.shutdown(time_max).await.map_err(|late| late.to_string())?;
+                tokio::task::spawn_blocking(move || storage.close()).await.map_err(|failed| failed.to_string())
+            }
             Err(shared) => {
                 let held = Arc::strong_count(&shared);
                 Err(format!("{} calls or listeners still use the node", held.saturating_sub(1)))
@@ -195,9 +199,9 @@ async fn start_engine(
             origin: if fresh { Origin::New { members: members.clone() } } else { Origin::Known },
         })
         .collect();
-    let storage = Arc::new(waggle_store::RaftStorage::start(Arc::clone(&database)).map_err(|error| StartError::Init(error.to_string()))?);
+    let storage = RaftStore::start(Arc::clone(&database), Box::new(end_process))?;
     let ports = Ports {
-        storage,
+        storage: Arc::clone(&storage),
         wire: Arc::new(NoRemote),
         observer: Arc::clone(&observer) as _,
         clock: Arc::new(StampClock(Arc::clone(&clock))),
@@ -209,6 +213,7 @@ async fn start_engine(
     let engine = Engine {
         node: identity.node,
         shards,
+        storage,
         database,
         placement: ArcSwap::from_pointee(placement),
         indexes,
@@ -270,6 +275,12 @@ fn waiting_at_start(engine: &Engine) -> Result<Vec<(ShardId, TenantId)>, StartEr
         }
     }
     Ok(waiting)
+}
+
+/// After a failed synced write nobody knows what is on the disk: going on could lose what was acknowledged.
+fn end_process(fault: &waggle_store::Fault) {
+    tracing::error!(%fault, "a synced write failed; the process ends, and the next start replays what is on the disk");
+    std::process::abort();
 }
 
 /// Wall time for stamps, from the clock of the node.

@@ -5,7 +5,9 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A write or a sync failed; what is on the disk is unknown.
-    #[error("{operation}: the write failed ({detail}); end this process, check the disk and the file system, start again")]
+    #[error(
+        "{operation}: the write failed ({detail}); end this process, check the disk and the file system, start again"
+    )]
     WriteFailed {
         /// What was being done.
         operation: &'static str,
@@ -21,7 +23,9 @@ pub enum Fault {
         detail: String,
     },
     /// A checksum does not match, or a structure of the database is damaged.
-    #[error("{operation}: stored bytes are damaged ({detail}); do not use this copy, replace the replica from a healthy one")]
+    #[error(
+        "{operation}: stored bytes are damaged ({detail}); do not use this copy, replace the replica from a healthy one"
+    )]
     Damaged {
         /// What was being done.
         operation: &'static str,
@@ -29,7 +33,9 @@ pub enum Fault {
         detail: String,
     },
     /// A key or row does not have the form that its kind demands.
-    #[error("read {key}: the stored row is malformed ({detail}); if this follows a downgrade, start the newer version, else replace the replica")]
+    #[error(
+        "read {key}: the stored row is malformed ({detail}); if this follows a downgrade, start the newer version, else replace the replica"
+    )]
     MalformedRow {
         /// The key, readable if it could be read.
         key: String,
@@ -79,10 +85,17 @@ impl Fault {
     pub(crate) fn read(operation: &'static str, error: rocksdb::Error) -> Self {
         let damaged = error.kind() == rocksdb::ErrorKind::Corruption;
         let detail = error.into_string();
-        if damaged { Self::Damaged { operation, detail } } else { Self::ReadFailed { operation, detail } }
+        if damaged {
+            Self::Damaged { operation, detail }
+        } else {
+            Self::ReadFailed { operation, detail }
+        }
     }
 
     pub(crate) fn write(operation: &'static str, error: rocksdb::Error) -> Self {
-        Self::WriteFailed { operation, detail: error.into_string() }
+        Self::WriteFailed {
+            operation,
+            detail: error.into_string(),
+        }
     }
 }

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::Mutex;
 use rocksdb::WriteBatch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use waggle_memory::meta::ShardId;
@@ -88,7 +87,7 @@ fn closed() -> Fault {
 }
 
 fn work(database: &Database, mut queue: mpsc::Receiver<(Write, OwnedSemaphorePermit)>, on_fatal: &OnFatal) {
-    let told = Mutex::new(false);
+    let mut told = false;
     while let Some(first) = next(&mut queue) {
         let mut bytes = size(&first.0);
         let (mut round, mut rooms) = (vec![first.0], vec![first.1]);
@@ -101,7 +100,7 @@ fn work(database: &Database, mut queue: mpsc::Receiver<(Write, OwnedSemaphorePer
         let ends = round.iter().any(|write| matches!(write, Write::Close));
         let result = write_round(database, &round);
         if let Err(fault) = &result
-            && !std::mem::replace(&mut *told.lock(), true)
+            && !std::mem::replace(&mut told, true)
         {
             tracing::error!(%fault, "the log cannot be written");
             on_fatal(fault);

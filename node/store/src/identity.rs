@@ -1,9 +1,11 @@
 //! The data directory before RocksDB is opened: who may use it, whose it is, and in which format.
 //!
-//!     lock        held by the process that uses the directory
-//!     creating    present from the first byte of a creation until its end
-//!     identity    written last by a creation: format, cluster, node
-//!     db/         RocksDB
+//! ```text
+//! lock        held by the process that uses the directory
+//! creating    present from the first byte of a creation until its end
+//! identity    written last by a creation: format, cluster, node
+//! db/         RocksDB
+//! ```
 //!
 //! The identity stands in a file and in the database, so that a directory put together from two others, or one whose
 //! `db` was removed, is noticed.
@@ -165,11 +167,17 @@ impl Directory {
             }
             Err(error) => return Err(file_system(path, "look at the directory")(error)),
         }
-        let directory = Self { path: path.to_owned(), _lock: lock(path)? };
+        let directory = Self {
+            path: path.to_owned(),
+            _lock: lock(path)?,
+        };
         let identity = read_identity(path)?;
         let found = match (start, identity) {
             (Start::Fresh(_), Some(_)) => {
-                return Err(OpenError::NotEmpty { path: path.to_owned(), found: IDENTITY.to_owned() });
+                return Err(OpenError::NotEmpty {
+                    path: path.to_owned(),
+                    found: IDENTITY.to_owned(),
+                });
             }
             (Start::Fresh(identity), None) => {
                 directory.begin_creation()?;
@@ -177,7 +185,11 @@ impl Directory {
             }
             (Start::Known(_) | Start::Any, None) => return Err(missing(path, "it holds no identity file")),
             (Start::Known(expected), Some(found)) if found != expected => {
-                return Err(OpenError::WrongIdentity { path: path.to_owned(), expected, found });
+                return Err(OpenError::WrongIdentity {
+                    path: path.to_owned(),
+                    expected,
+                    found,
+                });
             }
             (Start::Known(_) | Start::Any, Some(identity)) => {
                 if !directory.database().join("CURRENT").is_file() {
@@ -213,8 +225,14 @@ impl Directory {
         for entry in fs::read_dir(&self.path).map_err(&look)? {
             let name = entry.map_err(&look)?.file_name();
             // A mount point of its own comes with lost+found.
-            if ![LOCK, CREATING, IDENTITY_NEW, "lost+found"].iter().any(|ours| name == *ours) {
-                return Err(OpenError::NotEmpty { path: self.path.clone(), found: name.to_string_lossy().into_owned() });
+            if ![LOCK, CREATING, IDENTITY_NEW, "lost+found"]
+                .iter()
+                .any(|ours| name == *ours)
+            {
+                return Err(OpenError::NotEmpty {
+                    path: self.path.clone(),
+                    found: name.to_string_lossy().into_owned(),
+                });
             }
         }
         let mark = file_system(&self.path, "mark the creation");
@@ -231,7 +249,9 @@ impl Directory {
         let step = file_system(&self.path, "write the identity file");
         let new = self.path.join(IDENTITY_NEW);
         let mut file = File::create(&new).map_err(&step)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(&step)?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(&step)?;
         fs::rename(&new, self.path.join(IDENTITY)).map_err(&step)?;
         sync_directory(&self.path).map_err(&step)?;
         fs::remove_file(self.path.join(CREATING)).map_err(&step)?;
@@ -259,24 +279,42 @@ pub(crate) fn read_identity(path: &Path) -> Result<Option<Identity>, OpenError> 
         }
     };
     let field = |name: &str| {
-        text.lines().find_map(|line| line.split_once(" = ").and_then(|(key, value)| (key == name).then_some(value)))
+        text.lines().find_map(|line| {
+            line.split_once(" = ")
+                .and_then(|(key, value)| (key == name).then_some(value))
+        })
     };
-    let format: u32 = field("format").and_then(|f| f.parse().ok()).ok_or_else(|| damaged(path, "it names no format"))?;
+    let format: u32 = field("format")
+        .and_then(|f| f.parse().ok())
+        .ok_or_else(|| damaged(path, "it names no format"))?;
     // Before anything else: the other fields are those of a format that we do not know.
     if format > FORMAT {
         let needs = field("needs").unwrap_or("of a later release").to_owned();
-        return Err(OpenError::NewerFormat { path: path.to_owned(), found: format, needs });
+        return Err(OpenError::NewerFormat {
+            path: path.to_owned(),
+            found: format,
+            needs,
+        });
     }
-    let cluster = field("cluster").and_then(parse_cluster).ok_or_else(|| damaged(path, "it names no cluster"))?;
-    let node = field("node").and_then(|n| n.parse().ok()).ok_or_else(|| damaged(path, "it names no node"))?;
-    Ok(Some(Identity { cluster, node: NodeId(node) }))
+    let cluster = field("cluster")
+        .and_then(parse_cluster)
+        .ok_or_else(|| damaged(path, "it names no cluster"))?;
+    let node = field("node")
+        .and_then(|n| n.parse().ok())
+        .ok_or_else(|| damaged(path, "it names no node"))?;
+    Ok(Some(Identity {
+        cluster,
+        node: NodeId(node),
+    }))
 }
 
 fn parse_cluster(text: &str) -> Option<ClusterId> {
     if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
-    u128::from_str_radix(text, 16).ok().map(|number| ClusterId(number.to_be_bytes()))
+    u128::from_str_radix(text, 16)
+        .ok()
+        .map(|number| ClusterId(number.to_be_bytes()))
 }
 
 fn lock(path: &Path) -> Result<File, OpenError> {
@@ -300,13 +338,23 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 fn file_system(path: &Path, operation: &'static str) -> impl Fn(io::Error) -> OpenError {
     let path = path.to_owned();
-    move |source| OpenError::FileSystem { path: path.clone(), operation, source }
+    move |source| OpenError::FileSystem {
+        path: path.clone(),
+        operation,
+        source,
+    }
 }
 
 fn missing(path: &Path, missing: &'static str) -> OpenError {
-    OpenError::MissingData { path: path.to_owned(), missing }
+    OpenError::MissingData {
+        path: path.to_owned(),
+        missing,
+    }
 }
 
 fn damaged(path: &Path, detail: &str) -> OpenError {
-    OpenError::DamagedIdentity { path: path.to_owned(), detail: detail.to_owned() }
+    OpenError::DamagedIdentity {
+        path: path.to_owned(),
+        detail: detail.to_owned(),
+    }
 }

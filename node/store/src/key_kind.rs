@@ -24,8 +24,14 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::RaftLog, Self::RaftMeta, Self::State, Self::Index, Self::Transcript, Self::Vector];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::RaftLog,
+        Self::RaftMeta,
+        Self::State,
+        Self::Index,
+        Self::Transcript,
+        Self::Vector,
+    ];
 
     /// The families of a shard's rows, in the order of snapshots and digests.
     pub(crate) const ROWS: [Self; 4] = [Self::State, Self::Index, Self::Transcript, Self::Vector];

@@ -1,9 +1,11 @@
 //! Keys as bytes.
 //!
-//!     shard (4) | place (2) | tenant, terminated | kind (1) | rest      rows of a tenant; place = slot + 1
-//!     shard (4) | 0 (2)                          | kind (1) | rest      rows of the shard as a whole
-//!     shard (4) | kind (1)                                             raft_meta
-//!     shard (4) | index (8)                                            raft_log
+//! ```text
+//! shard (4) | place (2) | tenant, terminated | kind (1) | rest      rows of a tenant; place = slot + 1
+//! shard (4) | 0 (2)                          | kind (1) | rest      rows of the shard as a whole
+//! shard (4) | kind (1)                                             raft_meta
+//! shard (4) | index (8)                                            raft_log
+//! ```
 //!
 //! Numbers are big endian, so a slot is one contiguous range to export and delete. The order of the bytes is the order
 //! of [`Key`] among the rows of the shard as a whole and among the rows of one tenant. Across tenants it is another:
@@ -234,7 +236,11 @@ pub(crate) fn decode_key(bytes: &[u8]) -> Result<(ShardId, Key), MalformedKey> {
             Key::Tenant(tenant, from.tenant_key()?)
         }
     };
-    if from.rest.is_empty() { Ok((shard, key)) } else { Err(MalformedKey("bytes are left over")) }
+    if from.rest.is_empty() {
+        Ok((shard, key))
+    } else {
+        Err(MalformedKey("bytes are left over"))
+    }
 }
 
 struct Reader<'a> {
@@ -270,7 +276,12 @@ impl Reader<'_> {
             KeyKind::Agent => TenantKey::Agent(self.text()?),
             KeyKind::Fingerprint => {
                 let (project, form) = (self.text()?, self.form()?);
-                TenantKey::Fingerprint(project, form, Fingerprint(u64::from_be_bytes(self.array()?)), self.memory()?)
+                TenantKey::Fingerprint(
+                    project,
+                    form,
+                    Fingerprint(u64::from_be_bytes(self.array()?)),
+                    self.memory()?,
+                )
             }
             KeyKind::Vector => TenantKey::Vector(self.item()?),
             KeyKind::AwaitsVector => TenantKey::AwaitsVector(self.item()?),
@@ -281,7 +292,10 @@ impl Reader<'_> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], MalformedKey> {
-        let (front, rest) = self.rest.split_first_chunk::<N>().ok_or(MalformedKey("it is too short"))?;
+        let (front, rest) = self
+            .rest
+            .split_first_chunk::<N>()
+            .ok_or(MalformedKey("it is too short"))?;
         self.rest = rest;
         Ok(*front)
     }

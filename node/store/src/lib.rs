@@ -4,18 +4,25 @@
 //! only a suffix. No type of RocksDB leaves this crate.
 
 mod fault;
+mod group_commit;
 mod identity;
 mod key_kind;
 mod keys;
 mod open;
 mod options;
+mod raft_log;
+mod snapshot;
+mod state_machine;
 mod tables;
 mod usage;
 mod whole_shard;
 
 pub use fault::Fault;
+pub use group_commit::OnFatal;
 pub use identity::{FORMAT, OpenError};
 pub use open::Database;
 pub use options::{Identity, Start, StoreOptions};
+pub use raft_log::RaftLog;
+pub use state_machine::RaftStore;
 pub use tables::{ShardTransaction, ShardView};
 pub use usage::Usage;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, Env, LogLevel,
-    Options, SliceTransform, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, Env,
+    LogLevel, Options, SliceTransform, WriteBatch, WriteOptions,
 };
 use waggle_memory::meta::{NodeId, ShardId};
 
@@ -33,7 +33,10 @@ pub struct Database {
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Database").field("path", &self.path()).field("identity", &self.identity).finish_non_exhaustive()
+        f.debug_struct("Database")
+            .field("path", &self.path())
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
     }
 }
 
@@ -45,15 +48,27 @@ impl Database {
             Found::Nothing(identity) => (identity, true),
             Found::Data(identity) => (identity, false),
         };
-        let failed = |error: rocksdb::Error| OpenError::Database { path: path.to_owned(), detail: error.into_string() };
+        let failed = |error: rocksdb::Error| OpenError::Database {
+            path: path.to_owned(),
+            detail: error.into_string(),
+        };
         let cache = Cache::new_lru_cache(options.block_cache_bytes);
         let families = Family::ALL
             .map(|family| ColumnFamilyDescriptor::new(family.name(), family_options(family, options, &cache)));
         let rocks_options = database_options(options, fresh).map_err(failed)?;
         let rocks = DB::open_cf_descriptors(&rocks_options, directory.database(), families).map_err(failed)?;
-        let database = Self { rocks, directory, identity, reserve_bytes: options.reserve_bytes, halted: OnceLock::new() };
+        let database = Self {
+            rocks,
+            directory,
+            identity,
+            reserve_bytes: options.reserve_bytes,
+            halted: OnceLock::new(),
+        };
         if fresh {
-            database.rocks.put_opt(IDENTITY_KEY, identity_bytes(identity), &synced()).map_err(failed)?;
+            database
+                .rocks
+                .put_opt(IDENTITY_KEY, identity_bytes(identity), &synced())
+                .map_err(failed)?;
             database.directory.finish_creation(identity)?;
         } else {
             database.check_identity_row(failed)?;
@@ -70,12 +85,22 @@ impl Database {
         let path = || self.directory.path().to_owned();
         let row = self.rocks.get(IDENTITY_KEY).map_err(failed)?;
         let Some(row) = row else {
-            return Err(OpenError::MissingData { path: path(), missing: "its database belongs to nobody" });
+            return Err(OpenError::MissingData {
+                path: path(),
+                missing: "its database belongs to nobody",
+            });
         };
         match identity_of_bytes(&row) {
             Some(found) if found == self.identity => Ok(()),
-            Some(found) => Err(OpenError::WrongIdentity { path: path(), expected: self.identity, found }),
-            None => Err(OpenError::DamagedIdentity { path: path(), detail: "the row in the database".to_owned() }),
+            Some(found) => Err(OpenError::WrongIdentity {
+                path: path(),
+                expected: self.identity,
+                found,
+            }),
+            None => Err(OpenError::DamagedIdentity {
+                path: path(),
+                detail: "the row in the database".to_owned(),
+            }),
         }
     }
 
@@ -101,9 +126,10 @@ impl Database {
 
     /// Bytes that may still be written to the file system.
     pub fn free_bytes(&self) -> Result<u64, Fault> {
-        self.directory
-            .free_bytes()
-            .map_err(|error| Fault::FileSystem { operation: "ask for free space", detail: error.to_string() })
+        self.directory.free_bytes().map_err(|error| Fault::FileSystem {
+            operation: "ask for free space",
+            detail: error.to_string(),
+        })
     }
 
     /// Whether only deletions may still be accepted. One system call: ask before a proposal, not for every row.
@@ -150,12 +176,16 @@ impl Database {
     /// Brings every write so far to the disk. A failure is final, as above.
     pub(crate) fn sync(&self, operation: &'static str) -> Result<(), Fault> {
         self.unless_halted()?;
-        self.rocks.flush_wal(true).map_err(|error| self.halt(Fault::write(operation, error)))
+        self.rocks
+            .flush_wal(true)
+            .map_err(|error| self.halt(Fault::write(operation, error)))
     }
 
     fn write(&self, batch: WriteBatch, options: &WriteOptions, operation: &'static str) -> Result<(), Fault> {
         self.unless_halted()?;
-        self.rocks.write_opt(batch, options).map_err(|error| self.halt(Fault::write(operation, error)))
+        self.rocks
+            .write_opt(batch, options)
+            .map_err(|error| self.halt(Fault::write(operation, error)))
     }
 
     fn unless_halted(&self) -> Result<(), Fault> {
@@ -244,5 +274,8 @@ fn identity_bytes(identity: Identity) -> Vec<u8> {
 fn identity_of_bytes(bytes: &[u8]) -> Option<Identity> {
     let (cluster, node) = bytes.split_first_chunk::<16>()?;
     let node = u64::from_be_bytes(node.try_into().ok()?);
-    Some(Identity { cluster: waggle_memory::meta::ClusterId(*cluster), node: NodeId(node) })
+    Some(Identity {
+        cluster: waggle_memory::meta::ClusterId(*cluster),
+        node: NodeId(node),
+    })
 }

@@ -21,7 +21,14 @@ impl Database {
     /// The rows of a shard as they are now; later writes do not show. Holds back the removal of old versions, so it
     /// should not live longer than a request.
     pub fn view(&self, shard: ShardId) -> ShardView<'_> {
-        ShardView { rows: StoredRows { database: self, shard, snapshot: Some(self.rocks().snapshot()) }, fault: OnceLock::new() }
+        ShardView {
+            rows: StoredRows {
+                database: self,
+                shard,
+                snapshot: Some(self.rocks().snapshot()),
+            },
+            fault: OnceLock::new(),
+        }
     }
 
     /// Reads a shard at one moment. No answer leaves that rests on a row that could not be read.
@@ -36,7 +43,11 @@ impl Database {
     /// nobody else writes rows of that shard.
     pub fn transaction(&self, shard: ShardId) -> ShardTransaction<'_> {
         ShardTransaction {
-            stored: StoredRows { database: self, shard, snapshot: None },
+            stored: StoredRows {
+                database: self,
+                shard,
+                snapshot: None,
+            },
             written: BTreeMap::new(),
             fault: OnceLock::new(),
         }
@@ -62,11 +73,17 @@ impl ReadTables for ShardView<'_> {
     }
 
     fn scan(&self, from: &Key, to: &Key, limit: usize) -> Vec<(Key, Row)> {
-        kept(&self.fault, self.rows.scan(&Written::new(), from, to, limit, Direction::Up))
+        kept(
+            &self.fault,
+            self.rows.scan(&Written::new(), from, to, limit, Direction::Up),
+        )
     }
 
     fn scan_back(&self, from: &Key, to: &Key, limit: usize) -> Vec<(Key, Row)> {
-        kept(&self.fault, self.rows.scan(&Written::new(), from, to, limit, Direction::Down))
+        kept(
+            &self.fault,
+            self.rows.scan(&Written::new(), from, to, limit, Direction::Down),
+        )
     }
 }
 
@@ -121,11 +138,17 @@ impl ReadTables for ShardTransaction<'_> {
     }
 
     fn scan(&self, from: &Key, to: &Key, limit: usize) -> Vec<(Key, Row)> {
-        kept(&self.fault, self.stored.scan(&self.written, from, to, limit, Direction::Up))
+        kept(
+            &self.fault,
+            self.stored.scan(&self.written, from, to, limit, Direction::Up),
+        )
     }
 
     fn scan_back(&self, from: &Key, to: &Key, limit: usize) -> Vec<(Key, Row)> {
-        kept(&self.fault, self.stored.scan(&self.written, from, to, limit, Direction::Down))
+        kept(
+            &self.fault,
+            self.stored.scan(&self.written, from, to, limit, Direction::Down),
+        )
     }
 }
 
@@ -133,14 +156,19 @@ impl Tables for ShardTransaction<'_> {
     fn put(&mut self, key: Key, row: Row) {
         let (expected, found) = (KeyKind::of(&key).row(), RowKind::of(&row));
         if expected != found {
-            self.fault.get_or_init(|| Fault::MisplacedRow { key: format!("{key:?}"), row: found.word() });
+            self.fault.get_or_init(|| Fault::MisplacedRow {
+                key: format!("{key:?}"),
+                row: found.word(),
+            });
             return;
         }
-        self.written.insert(encode_key(self.stored.shard, &key), Write { key, row: Some(row) });
+        self.written
+            .insert(encode_key(self.stored.shard, &key), Write { key, row: Some(row) });
     }
 
     fn delete(&mut self, key: Key) {
-        self.written.insert(encode_key(self.stored.shard, &key), Write { key, row: None });
+        self.written
+            .insert(encode_key(self.stored.shard, &key), Write { key, row: None });
     }
 }
 
@@ -201,13 +229,18 @@ impl StoredRows<'_> {
             (Key::Shard(_), Key::Tenant(..)) | (Key::Tenant(..), Key::Shard(_)) => false,
         };
         if !same_rows {
-            return Err(Fault::ScanAcrossTenants { from: format!("{from:?}"), to: format!("{to:?}") });
+            return Err(Fault::ScanAcrossTenants {
+                from: format!("{from:?}"),
+                to: format!("{to:?}"),
+            });
         }
         let first = encode_key(self.shard, from);
         // The smallest bytes after `to`: bounds of iterators exclude their upper end.
         let mut end = encode_key(self.shard, to);
         end.push(0);
-        let kinds = KeyKind::ALL.iter().filter(|kind| (KeyKind::of(from)..=KeyKind::of(to)).contains(kind));
+        let kinds = KeyKind::ALL
+            .iter()
+            .filter(|kind| (KeyKind::of(from)..=KeyKind::of(to)).contains(kind));
         let mut rows = Vec::new();
         let mut scan_kind = |kind: KeyKind| {
             let (kind_first, kind_end) = keys::kind_range(self.shard, from, kind);
@@ -289,15 +322,24 @@ impl StoredRows<'_> {
     }
 
     fn key_of(&self, bytes: &[u8]) -> Result<Key, Fault> {
-        let malformed = |detail: String| Fault::MalformedRow { key: hex(bytes), detail };
+        let malformed = |detail: String| Fault::MalformedRow {
+            key: hex(bytes),
+            detail,
+        };
         let (shard, key) = decode_key(bytes).map_err(|error| malformed(error.to_string()))?;
-        if shard == self.shard { Ok(key) } else { Err(malformed(format!("it belongs to {shard}"))) }
+        if shard == self.shard {
+            Ok(key)
+        } else {
+            Err(malformed(format!("it belongs to {shard}")))
+        }
     }
 }
 
 fn row_of(kind: KeyKind, key: &Key, value: &[u8]) -> Result<Row, Fault> {
-    decode_row(kind.row(), value)
-        .map_err(|error| Fault::MalformedRow { key: format!("{key:?}"), detail: error.to_string() })
+    decode_row(kind.row(), value).map_err(|error| Fault::MalformedRow {
+        key: format!("{key:?}"),
+        detail: error.to_string(),
+    })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -39,7 +39,10 @@ pub struct Usage {
 impl Database {
     /// Asks the database. Cheap, but not free: for a scrape, not for a request.
     pub fn usage(&self) -> Result<Usage, Fault> {
-        let mut usage = Usage { wal_bytes: self.wal_bytes()?, ..Usage::default() };
+        let mut usage = Usage {
+            wal_bytes: self.wal_bytes()?,
+            ..Usage::default()
+        };
         for family in Family::ALL {
             let number = |name| self.number_of(family, name);
             usage.live_bytes += number(ESTIMATE_LIVE_DATA_SIZE)?;
@@ -66,8 +69,10 @@ impl Database {
     }
 
     fn wal_bytes(&self) -> Result<u64, Fault> {
-        let failed =
-            |error: std::io::Error| Fault::FileSystem { operation: "measure the log", detail: error.to_string() };
+        let failed = |error: std::io::Error| Fault::FileSystem {
+            operation: "measure the log",
+            detail: error.to_string(),
+        };
         let mut bytes = 0;
         for entry in fs::read_dir(self.database_path()).map_err(failed)? {
             let entry = entry.map_err(failed)?;

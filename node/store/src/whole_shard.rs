@@ -29,7 +29,8 @@ impl Database {
                 hash_part(&mut hasher, value);
                 rows.next();
             }
-            rows.status().map_err(|error| Fault::read("hash the rows of a shard", error))?;
+            rows.status()
+                .map_err(|error| Fault::read("hash the rows of a shard", error))?;
         }
         Ok(hasher.finalize().into())
     }
@@ -51,7 +52,9 @@ impl Database {
         let (first, end) = keys::shard_range(shard);
         let mut bytes = 0_u64;
         for family in Family::ALL {
-            let sizes = self.rocks().get_approximate_sizes_cf(self.family(family)?, &[Range::new(&first, &end)]);
+            let sizes = self
+                .rocks()
+                .get_approximate_sizes_cf(self.family(family)?, &[Range::new(&first, &end)]);
             bytes = bytes.saturating_add(sizes.iter().sum());
         }
         Ok(bytes)

@@ -8,7 +8,10 @@ use std::path::Path;
 use waggle_memory::meta::{ClusterId, NodeId};
 use waggle_store::{Database, Identity, OpenError, Start, StoreOptions};
 
-const OURS: Identity = Identity { cluster: ClusterId([0xab; 16]), node: NodeId(3) };
+const OURS: Identity = Identity {
+    cluster: ClusterId([0xab; 16]),
+    node: NodeId(3),
+};
 
 fn open(path: &Path, start: Start) -> Result<std::sync::Arc<Database>, OpenError> {
     Database::open(path, &StoreOptions::development(start))
@@ -42,11 +45,23 @@ fn a_first_start_creates_and_every_later_one_knows_its_data() {
 #[test]
 fn another_identity_is_refused_with_both_names() {
     let directory = created();
-    for other in [Identity { node: NodeId(4), ..OURS }, Identity { cluster: ClusterId([1; 16]), ..OURS }] {
+    for other in [
+        Identity {
+            node: NodeId(4),
+            ..OURS
+        },
+        Identity {
+            cluster: ClusterId([1; 16]),
+            ..OURS
+        },
+    ] {
         let error = open(directory.path(), Start::Known(other)).unwrap_err();
         assert_eq!(error.code(), "data_wrong_identity");
         let text = error.to_string();
-        assert!(text.contains(&OURS.to_string()) && text.contains(&other.to_string()), "{text}");
+        assert!(
+            text.contains(&OURS.to_string()) && text.contains(&other.to_string()),
+            "{text}"
+        );
     }
 }
 
@@ -54,7 +69,10 @@ fn another_identity_is_refused_with_both_names() {
 fn a_known_identity_never_starts_on_missing_data() {
     let empty = tempfile::tempdir().unwrap();
     assert_eq!(code(open(empty.path(), Start::Known(OURS))), "data_missing");
-    assert_eq!(code(open(&empty.path().join("nothing"), Start::Known(OURS))), "data_missing");
+    assert_eq!(
+        code(open(&empty.path().join("nothing"), Start::Known(OURS))),
+        "data_missing"
+    );
     assert!(!empty.path().join("nothing").exists(), "a refusal makes no directory");
     assert_eq!(code(open(empty.path(), Start::Any)), "data_missing");
 
@@ -73,7 +91,16 @@ fn a_known_identity_never_starts_on_missing_data() {
 #[test]
 fn a_database_of_somebody_else_under_our_identity_file_is_refused() {
     let (ours, theirs) = (created(), tempfile::tempdir().unwrap());
-    drop(open(theirs.path(), Start::Fresh(Identity { node: NodeId(9), ..OURS })).unwrap());
+    drop(
+        open(
+            theirs.path(),
+            Start::Fresh(Identity {
+                node: NodeId(9),
+                ..OURS
+            }),
+        )
+        .unwrap(),
+    );
     fs::remove_dir_all(ours.path().join("db")).unwrap();
     fs::rename(theirs.path().join("db"), ours.path().join("db")).unwrap();
     assert_eq!(code(open(ours.path(), Start::Known(OURS))), "data_wrong_identity");
@@ -95,16 +122,39 @@ fn later_formats_and_damaged_identities_are_refused() {
     let file = directory.path().join("identity");
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("format = 1\nneeds = 0.1.0\n"), "{text}");
-    fs::write(&file, text.replace("format = 1", "format = 2").replace("needs = 0.1.0", "needs = 0.7.0")).unwrap();
+    fs::write(
+        &file,
+        text.replace("format = 1", "format = 2")
+            .replace("needs = 0.1.0", "needs = 0.7.0"),
+    )
+    .unwrap();
     let error = open(directory.path(), Start::Known(OURS)).unwrap_err();
     assert_eq!(error.code(), "data_newer_format");
-    assert!(error.to_string().contains("data is format 2, needs waggle 0.7.0 or newer"), "{error}");
-    for damaged in ["", "format = x", "format = 1\ncluster = 12\nnode = 3\n", "format = 1\n", "\u{0}\u{0}"] {
+    assert!(
+        error
+            .to_string()
+            .contains("data is format 2, needs waggle 0.7.0 or newer"),
+        "{error}"
+    );
+    for damaged in [
+        "",
+        "format = x",
+        "format = 1\ncluster = 12\nnode = 3\n",
+        "format = 1\n",
+        "\u{0}\u{0}",
+    ] {
         fs::write(&file, damaged).unwrap();
-        assert_eq!(code(open(directory.path(), Start::Known(OURS))), "data_damaged_identity", "{damaged:?}");
+        assert_eq!(
+            code(open(directory.path(), Start::Known(OURS))),
+            "data_damaged_identity",
+            "{damaged:?}"
+        );
     }
     fs::write(&file, [0xff, 0xfe]).unwrap();
-    assert_eq!(code(open(directory.path(), Start::Known(OURS))), "data_damaged_identity");
+    assert_eq!(
+        code(open(directory.path(), Start::Known(OURS))),
+        "data_damaged_identity"
+    );
 }
 
 #[test]
@@ -113,14 +163,23 @@ fn a_directory_in_use_and_paths_that_are_none_are_refused() {
     let held = open(directory.path(), Start::Known(OURS)).unwrap();
     let error = open(directory.path(), Start::Known(OURS)).unwrap_err();
     assert_eq!(error.code(), "data_locked");
-    assert!(error.to_string().contains("another process uses this data directory"), "{error}");
+    assert!(
+        error.to_string().contains("another process uses this data directory"),
+        "{error}"
+    );
     drop(held);
     assert_eq!(code(open(directory.path(), Start::Known(OURS))), "opened");
 
     let file = directory.path().join("identity");
     assert_eq!(code(open(&file, Start::Known(OURS))), "data_not_a_directory");
-    assert_eq!(code(open(&file.join("below"), Start::Fresh(OURS))), "data_not_a_directory");
-    assert!(matches!(Database::read_identity(&file), Err(OpenError::NotADirectory { .. })));
+    assert_eq!(
+        code(open(&file.join("below"), Start::Fresh(OURS))),
+        "data_not_a_directory"
+    );
+    assert!(matches!(
+        Database::read_identity(&file),
+        Err(OpenError::NotADirectory { .. })
+    ));
 
     fs::write(directory.path().join("notes.txt"), "").unwrap();
     fs::remove_file(file).unwrap();
@@ -145,7 +204,12 @@ fn the_reserve_is_a_matter_of_free_bytes() {
     assert!(!database.is_below_reserve().unwrap());
     drop(database);
     options.reserve_bytes = u64::MAX;
-    assert!(Database::open(directory.path(), &options).unwrap().is_below_reserve().unwrap());
+    assert!(
+        Database::open(directory.path(), &options)
+            .unwrap()
+            .is_below_reserve()
+            .unwrap()
+    );
 }
 
 /// RocksDB corrects settings that do not go together, silently. So look at what it says that it runs with.
@@ -171,7 +235,10 @@ fn rocksdb_runs_with_the_settings_that_durability_rests_on() {
         "paranoid_checks=true",
         "manual_wal_flush=false",
     ] {
-        assert!(text.lines().any(|line| line.trim() == setting), "{setting} is not in\n{text}");
+        assert!(
+            text.lines().any(|line| line.trim() == setting),
+            "{setting} is not in\n{text}"
+        );
     }
     for family in ["raft_log", "raft_meta", "state", "index", "transcript", "vector"] {
         assert!(text.contains(&format!("[CFOptions \"{family}\"]")), "{family}");

@@ -1,8 +1,8 @@
 //! Entries and commands.
 
 use waggle_memory::command::{
-    AttachVectors, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember,
-    Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
+    AttachVectors, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
+    Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
@@ -24,10 +24,10 @@ impl Persisted for Entry {
             format: ENTRY_FORMAT,
             stamp: Some(self.stamp.to_message()),
             principal: self.principal.0.clone(),
-            request: self
-                .request
-                .as_ref()
-                .map(|request| pb::Request { id: request.id.0.clone(), arguments: request.arguments }),
+            request: self.request.as_ref().map(|request| pb::Request {
+                id: request.id.0.clone(),
+                arguments: request.arguments,
+            }),
             command: Some(command_to_message(&self.command)),
         }
     }
@@ -39,7 +39,10 @@ impl Persisted for Entry {
         Ok(Self {
             stamp: needed("entry.stamp", m.stamp)?,
             principal: Principal(m.principal),
-            request: m.request.map(|request| Request { id: RequestId(request.id), arguments: request.arguments }),
+            request: m.request.map(|request| Request {
+                id: RequestId(request.id),
+                arguments: request.arguments,
+            }),
             command: command_from_message(need("entry.command", m.command)?)?,
         })
     }
@@ -50,9 +53,10 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
     match command {
         Command::Remember(remember) => Case::Remember(remember.to_message()),
         Command::UpdateMemory(update) => Case::UpdateMemory(update.to_message()),
-        Command::DeleteMemory { tenant, id } => {
-            Case::DeleteMemory(pb::DeleteMemory { tenant: tenant.as_str().to_owned(), id: id.bytes().to_vec() })
-        }
+        Command::DeleteMemory { tenant, id } => Case::DeleteMemory(pb::DeleteMemory {
+            tenant: tenant.as_str().to_owned(),
+            id: id.bytes().to_vec(),
+        }),
         Command::StoreLink(store) => Case::StoreLink(store.to_message()),
         Command::ResolveConflict(resolve) => Case::ResolveConflict(resolve.to_message()),
         Command::AttachVectors(attach) => Case::AttachVectors(attach.to_message()),
@@ -79,7 +83,9 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
         Case::StoreLink(m) => Command::StoreLink(StoreLink::from_message(m)?),
         Case::ResolveConflict(m) => Command::ResolveConflict(ResolveConflict::from_message(m)?),
         Case::AttachVectors(m) => Command::AttachVectors(AttachVectors::from_message(m)?),
-        Case::ExpireRequests(m) => Command::ExpireRequests { before: Millis(m.before) },
+        Case::ExpireRequests(m) => Command::ExpireRequests {
+            before: Millis(m.before),
+        },
         Case::InitCluster(m) => Command::InitCluster(Placement::from_message(m)?),
         Case::CreateTenant(m) => Command::CreateTenant(Tenant::from_message(m)?),
         Case::CreateKey(m) => Command::CreateKey(ApiKey::from_message(m)?),
@@ -196,7 +202,11 @@ impl Persisted for NewEvidence {
     fn to_message(&self) -> pb::NewEvidence {
         pb::NewEvidence {
             id: self.id.bytes().to_vec(),
-            span: self.span.as_ref().map(|s| pb::NewSpan { turn: s.turn, start: s.start, end: s.end }),
+            span: self.span.as_ref().map(|s| pb::NewSpan {
+                turn: s.turn,
+                start: s.start,
+                end: s.end,
+            }),
             text: self.text.clone(),
             observed_at: self.observed_at.map(|at| at.0),
         }
@@ -205,7 +215,11 @@ impl Persisted for NewEvidence {
     fn from_message(m: pb::NewEvidence) -> Result<Self, Malformed> {
         Ok(Self {
             id: id("evidence.id", &m.id, EvidenceId::from_bytes)?,
-            span: m.span.map(|s| NewSpan { turn: s.turn, start: s.start, end: s.end }),
+            span: m.span.map(|s| NewSpan {
+                turn: s.turn,
+                start: s.start,
+                end: s.end,
+            }),
             text: m.text,
             observed_at: m.observed_at.map(Millis),
         })
@@ -275,7 +289,10 @@ impl Persisted for UpdateMemory {
             based_on_version: self.based_on_version,
             label: self.label.clone(),
             content: self.content.clone(),
-            tags: self.tags.as_ref().map(|tags| pb::update_memory::Tags { tags: tags.clone() }),
+            tags: self
+                .tags
+                .as_ref()
+                .map(|tags| pb::update_memory::Tags { tags: tags.clone() }),
             valid_from: self.valid_from.map(|at| at.0),
             valid_to: self.valid_to.map(|at| at.0),
             statement: self.statement.as_ref().map(Persisted::to_message),
@@ -345,7 +362,10 @@ impl Persisted for ResolveConflict {
         Ok(Self {
             tenant: tenant("resolve.tenant", &m.tenant)?,
             link: id("resolve.link", &m.link, LinkId::from_bytes)?,
-            winner: m.winner.map(|bytes| id("resolve.winner", &bytes, MemoryId::from_bytes)).transpose()?,
+            winner: m
+                .winner
+                .map(|bytes| id("resolve.winner", &bytes, MemoryId::from_bytes))
+                .transpose()?,
             note: m.note,
             valid_to: m.valid_to.map(Millis),
         })
@@ -356,11 +376,17 @@ impl Persisted for AttachVectors {
     type Message = pb::AttachVectors;
 
     fn to_message(&self) -> pb::AttachVectors {
-        pb::AttachVectors { tenant: self.tenant.as_str().to_owned(), items: to_messages(&self.items) }
+        pb::AttachVectors {
+            tenant: self.tenant.as_str().to_owned(),
+            items: to_messages(&self.items),
+        }
     }
 
     fn from_message(m: pb::AttachVectors) -> Result<Self, Malformed> {
-        Ok(Self { tenant: tenant("attach.tenant", &m.tenant)?, items: from_messages("attach.items", m.items)? })
+        Ok(Self {
+            tenant: tenant("attach.tenant", &m.tenant)?,
+            items: from_messages("attach.items", m.items)?,
+        })
     }
 }
 

@@ -14,11 +14,17 @@ impl Persisted for Stamp {
     type Message = pb::Stamp;
 
     fn to_message(&self) -> pb::Stamp {
-        pb::Stamp { wall: self.wall.0, logical: self.logical }
+        pb::Stamp {
+            wall: self.wall.0,
+            logical: self.logical,
+        }
     }
 
     fn from_message(m: pb::Stamp) -> Result<Self, Malformed> {
-        Ok(Self { wall: Millis(m.wall), logical: m.logical })
+        Ok(Self {
+            wall: Millis(m.wall),
+            logical: m.logical,
+        })
     }
 }
 
@@ -34,7 +40,11 @@ impl Persisted for Scope {
     }
 
     fn from_message(m: pb::Scope) -> Result<Self, Malformed> {
-        Ok(Self { project: m.project, agent_id: m.agent_id, session_id: m.session_id })
+        Ok(Self {
+            project: m.project,
+            agent_id: m.agent_id,
+            session_id: m.session_id,
+        })
     }
 }
 
@@ -70,7 +80,11 @@ impl Persisted for Vector {
 
     fn from_message(m: pb::Vector) -> Result<Self, Malformed> {
         let components = m.components.into_iter().map(u8::cast_signed).collect();
-        Ok(Self { model: m.model, scale_bits: m.scale_bits, components })
+        Ok(Self {
+            model: m.model,
+            scale_bits: m.scale_bits,
+            components,
+        })
     }
 }
 

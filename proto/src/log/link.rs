@@ -68,7 +68,10 @@ impl Persisted for Resolution {
     fn from_message(m: pb::Resolution) -> Result<Self, Malformed> {
         Ok(Self {
             resolved: m.resolved,
-            winner: m.winner.map(|bytes| id("resolution.winner", &bytes, MemoryId::from_bytes)).transpose()?,
+            winner: m
+                .winner
+                .map(|bytes| id("resolution.winner", &bytes, MemoryId::from_bytes))
+                .transpose()?,
             note: m.note,
             stated: m.stated,
             by: m.by.map(Principal),

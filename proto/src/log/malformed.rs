@@ -75,7 +75,10 @@ pub(super) fn tenant(field: &'static str, text: &str) -> Result<TenantId, Malfor
 /// A value of a closed vocabulary.
 pub(super) fn word<T>(field: &'static str, number: i32, read: fn(u8) -> Option<T>) -> Result<T, Malformed> {
     let known = u8::try_from(number).ok().and_then(read);
-    known.ok_or(Malformed::UnknownNumber { field, number: i64::from(number) })
+    known.ok_or(Malformed::UnknownNumber {
+        field,
+        number: i64::from(number),
+    })
 }
 
 pub(super) fn texts(field: &'static str, all: Vec<String>) -> Result<Vec<String>, Malformed> {
@@ -85,11 +88,19 @@ pub(super) fn texts(field: &'static str, all: Vec<String>) -> Result<Vec<String>
 
 pub(super) fn bounded(field: &'static str, count: usize) -> Result<(), Malformed> {
     if count > limits::ITEMS_MAX {
-        return Err(Malformed::TooMany { field, count, count_max: limits::ITEMS_MAX });
+        return Err(Malformed::TooMany {
+            field,
+            count,
+            count_max: limits::ITEMS_MAX,
+        });
     }
     Ok(())
 }
 
 pub(super) fn bounded_bytes(bytes: usize, bytes_max: usize) -> Result<(), Malformed> {
-    if bytes > bytes_max { Err(Malformed::TooLarge { bytes, bytes_max }) } else { Ok(()) }
+    if bytes > bytes_max {
+        Err(Malformed::TooLarge { bytes, bytes_max })
+    } else {
+        Ok(())
+    }
 }

@@ -135,7 +135,9 @@ impl Persisted for Version {
 }
 
 fn superseded_by(bytes: Option<Vec<u8>>) -> Result<Option<MemoryId>, Malformed> {
-    bytes.map(|bytes| id("superseded_by", &bytes, MemoryId::from_bytes)).transpose()
+    bytes
+        .map(|bytes| id("superseded_by", &bytes, MemoryId::from_bytes))
+        .transpose()
 }
 
 impl Persisted for Evidence {

@@ -43,11 +43,19 @@ impl Persisted for Tenant {
     type Message = pb::Tenant;
 
     fn to_message(&self) -> pb::Tenant {
-        pb::Tenant { id: self.id.as_str().to_owned(), name: self.name.clone(), created_at: self.created_at.0 }
+        pb::Tenant {
+            id: self.id.as_str().to_owned(),
+            name: self.name.clone(),
+            created_at: self.created_at.0,
+        }
     }
 
     fn from_message(m: pb::Tenant) -> Result<Self, Malformed> {
-        Ok(Self { id: tenant("tenant.id", &m.id)?, name: m.name, created_at: Millis(m.created_at) })
+        Ok(Self {
+            id: tenant("tenant.id", &m.id)?,
+            name: m.name,
+            created_at: Millis(m.created_at),
+        })
     }
 }
 
@@ -71,8 +79,13 @@ impl Persisted for ApiKey {
 
     fn from_message(m: pb::ApiKey) -> Result<Self, Malformed> {
         // Dropping an unknown scope would be safe, but the row would then differ from that of other replicas.
-        let unknown = Malformed::UnknownNumber { field: "key.scopes", number: i64::from(m.scopes) };
-        let bits = u8::try_from(m.scopes).ok().filter(|bits| KeyScopes::from_bits(*bits).bits() == *bits);
+        let unknown = Malformed::UnknownNumber {
+            field: "key.scopes",
+            number: i64::from(m.scopes),
+        };
+        let bits = u8::try_from(m.scopes)
+            .ok()
+            .filter(|bits| KeyScopes::from_bits(*bits).bits() == *bits);
         Ok(Self {
             id: KeyId(m.id),
             tenant: tenant("key.tenant", &m.tenant)?,

@@ -69,12 +69,23 @@ impl Persisted for Outcome {
         use pb::outcome::Outcome as Case;
         let case = match self {
             Self::Remembered(remembered) => Case::Remembered(remembered.to_message()),
-            Self::Updated { id, previous_version, conflicts } => Case::Updated(pb::Updated {
+            Self::Updated {
+                id,
+                previous_version,
+                conflicts,
+            } => Case::Updated(pb::Updated {
                 id: id.bytes().to_vec(),
                 previous_version: *previous_version,
                 conflicts: link_ids(conflicts),
             }),
-            Self::Deleted { id, deleted, label, deleted_links, turns_kept, receipt } => Case::Deleted(pb::Deleted {
+            Self::Deleted {
+                id,
+                deleted,
+                label,
+                deleted_links,
+                turns_kept,
+                receipt,
+            } => Case::Deleted(pb::Deleted {
                 id: id.bytes().to_vec(),
                 deleted: *deleted,
                 label: label.clone(),
@@ -82,12 +93,13 @@ impl Persisted for Outcome {
                 turns_kept: *turns_kept,
                 receipt: receipt.clone(),
             }),
-            Self::LinkStored { id, created } => {
-                Case::LinkStored(pb::LinkStored { id: id.bytes().to_vec(), created: *created })
-            }
-            Self::ConflictResolved { id } => {
-                Case::ConflictResolved(pb::ConflictResolved { id: id.bytes().to_vec() })
-            }
+            Self::LinkStored { id, created } => Case::LinkStored(pb::LinkStored {
+                id: id.bytes().to_vec(),
+                created: *created,
+            }),
+            Self::ConflictResolved { id } => Case::ConflictResolved(pb::ConflictResolved {
+                id: id.bytes().to_vec(),
+            }),
             Self::Done => Case::Done(pb::Done {}),
             Self::Rejected(rejection) => Case::Rejected(rejection.to_message()),
         };
@@ -111,12 +123,13 @@ impl Persisted for Outcome {
                 turns_kept: m.turns_kept,
                 receipt: m.receipt,
             },
-            Case::LinkStored(m) => {
-                Self::LinkStored { id: id("link_stored.id", &m.id, LinkId::from_bytes)?, created: m.created }
-            }
-            Case::ConflictResolved(m) => {
-                Self::ConflictResolved { id: id("conflict_resolved.id", &m.id, LinkId::from_bytes)? }
-            }
+            Case::LinkStored(m) => Self::LinkStored {
+                id: id("link_stored.id", &m.id, LinkId::from_bytes)?,
+                created: m.created,
+            },
+            Case::ConflictResolved(m) => Self::ConflictResolved {
+                id: id("conflict_resolved.id", &m.id, LinkId::from_bytes)?,
+            },
             Case::Done(_) => Self::Done,
             Case::Rejected(m) => Self::Rejected(Rejection::from_message(m)?),
         })
@@ -167,7 +180,10 @@ impl Persisted for StoredMemory {
     fn from_message(m: pb::StoredMemory) -> Result<Self, Malformed> {
         Ok(Self {
             id: id("stored.id", &m.id, MemoryId::from_bytes)?,
-            merged: m.merged.map(|number| word("stored.merged", number, DedupReason::from_number)).transpose()?,
+            merged: m
+                .merged
+                .map(|number| word("stored.merged", number, DedupReason::from_number))
+                .transpose()?,
             similarity_thousandths: m.similarity_thousandths,
             alias_added: m.alias_added,
             aliases_full: m.aliases_full,
@@ -181,21 +197,24 @@ impl Persisted for Rejection {
     fn to_message(&self) -> pb::Rejection {
         use pb::rejection::{self, Rejection as Case};
         let case = match self {
-            Self::NotFound { what, id } => {
-                Case::NotFound(rejection::NotFound { what: (*what).to_owned(), id: id.clone() })
-            }
+            Self::NotFound { what, id } => Case::NotFound(rejection::NotFound {
+                what: (*what).to_owned(),
+                id: id.clone(),
+            }),
             Self::VersionConflict { current } => {
                 Case::VersionConflict(rejection::VersionConflict { current: *current })
             }
             Self::NotResolvable { why } => Case::NotResolvable(rejection::NotResolvable { why: why.clone() }),
-            Self::Invalid { field, why } => {
-                Case::Invalid(rejection::Invalid { field: (*field).to_owned(), why: why.clone() })
-            }
+            Self::Invalid { field, why } => Case::Invalid(rejection::Invalid {
+                field: (*field).to_owned(),
+                why: why.clone(),
+            }),
             Self::LimitExceeded { why } => Case::LimitExceeded(rejection::LimitExceeded { why: why.clone() }),
             Self::RequestIdReused => Case::RequestIdReused(rejection::RequestIdReused {}),
-            Self::AlreadyExists { what, id } => {
-                Case::AlreadyExists(rejection::AlreadyExists { what: (*what).to_owned(), id: id.clone() })
-            }
+            Self::AlreadyExists { what, id } => Case::AlreadyExists(rejection::AlreadyExists {
+                what: (*what).to_owned(),
+                id: id.clone(),
+            }),
         };
         pb::Rejection { rejection: Some(case) }
     }
@@ -203,13 +222,22 @@ impl Persisted for Rejection {
     fn from_message(m: pb::Rejection) -> Result<Self, Malformed> {
         use pb::rejection::Rejection as Case;
         Ok(match need("rejection", m.rejection)? {
-            Case::NotFound(m) => Self::NotFound { what: known_word(&m.what), id: m.id },
+            Case::NotFound(m) => Self::NotFound {
+                what: known_word(&m.what),
+                id: m.id,
+            },
             Case::VersionConflict(m) => Self::VersionConflict { current: m.current },
             Case::NotResolvable(m) => Self::NotResolvable { why: m.why },
-            Case::Invalid(m) => Self::Invalid { field: known_word(&m.field), why: m.why },
+            Case::Invalid(m) => Self::Invalid {
+                field: known_word(&m.field),
+                why: m.why,
+            },
             Case::LimitExceeded(m) => Self::LimitExceeded { why: m.why },
             Case::RequestIdReused(_) => Self::RequestIdReused,
-            Case::AlreadyExists(m) => Self::AlreadyExists { what: known_word(&m.what), id: m.id },
+            Case::AlreadyExists(m) => Self::AlreadyExists {
+                what: known_word(&m.what),
+                id: m.id,
+            },
         })
     }
 }
@@ -240,7 +268,10 @@ mod tests {
     #[test]
     fn every_word_of_a_rejection_in_the_domain_is_known_here() {
         let mut found = Vec::new();
-        words_of_rejections(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../node/memory/src"), &mut found);
+        words_of_rejections(
+            &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../node/memory/src"),
+            &mut found,
+        );
         assert!(!found.is_empty(), "apply rejects something");
         let unknown: Vec<&String> = found.iter().filter(|word| known_word(word) == OTHER_WORD).collect();
         assert!(unknown.is_empty(), "add to WORDS: {unknown:?}");

@@ -40,7 +40,10 @@ impl Persisted for Row {
             Self::Request(row) => Case::Request(row.to_message()),
             Self::Mark => Case::Mark(pb::Mark {}),
         };
-        pb::Row { format: ROW_FORMAT, row: Some(case) }
+        pb::Row {
+            format: ROW_FORMAT,
+            row: Some(case),
+        }
     }
 
     fn from_message(m: pb::Row) -> Result<Self, Malformed> {
@@ -76,10 +79,18 @@ impl Persisted for RequestRow {
     type Message = pb::RequestRow;
 
     fn to_message(&self) -> pb::RequestRow {
-        pb::RequestRow { arguments: self.arguments, at: self.at.0, outcome: Some(self.outcome.to_message()) }
+        pb::RequestRow {
+            arguments: self.arguments,
+            at: self.at.0,
+            outcome: Some(self.outcome.to_message()),
+        }
     }
 
     fn from_message(m: pb::RequestRow) -> Result<Self, Malformed> {
-        Ok(Self { arguments: m.arguments, at: Millis(m.at), outcome: needed("request.outcome", m.outcome)? })
+        Ok(Self {
+            arguments: m.arguments,
+            at: Millis(m.at),
+            outcome: needed("request.outcome", m.outcome)?,
+        })
     }
 }

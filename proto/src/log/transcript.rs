@@ -126,10 +126,16 @@ impl Persisted for Counters {
         let kinds = (0..).zip(&self.memories_by_kind).filter(|(_, count)| **count > 0);
         let links = (0..).zip(&self.links).flat_map(|(relationship, of_confidence)| {
             let found = (0..).zip(of_confidence).filter(|(_, count)| **count > 0);
-            found.map(move |(confidence, count)| pb::counters::OfLinks { relationship, confidence, count: *count })
+            found.map(move |(confidence, count)| pb::counters::OfLinks {
+                relationship,
+                confidence,
+                count: *count,
+            })
         });
         pb::Counters {
-            memories_by_kind: kinds.map(|(kind, count)| pb::counters::OfKind { kind, count: *count }).collect(),
+            memories_by_kind: kinds
+                .map(|(kind, count)| pb::counters::OfKind { kind, count: *count })
+                .collect(),
             memories_closed: self.memories_closed,
             links: links.collect(),
             open_conflicts: self.open_conflicts,
@@ -161,7 +167,10 @@ impl Persisted for Counters {
 
 fn cell<'a, T>(field: &'static str, cells: &'a mut [T], number: u32) -> Result<&'a mut T, Malformed> {
     let found = usize::try_from(number).ok().and_then(|number| cells.get_mut(number));
-    found.ok_or(Malformed::UnknownNumber { field, number: i64::from(number) })
+    found.ok_or(Malformed::UnknownNumber {
+        field,
+        number: i64::from(number),
+    })
 }
 
 impl Persisted for TenantState {
@@ -173,7 +182,10 @@ impl Persisted for TenantState {
             counters: Some(self.counters.to_message()),
             awaiting_vectors: self.awaiting_vectors,
             most_connected: connected
-                .map(|(memory, links)| pb::tenant_state::Connected { memory: memory.bytes().to_vec(), links: *links })
+                .map(|(memory, links)| pb::tenant_state::Connected {
+                    memory: memory.bytes().to_vec(),
+                    links: *links,
+                })
                 .collect(),
         }
     }

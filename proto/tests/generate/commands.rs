@@ -4,19 +4,25 @@ use waggle_memory::command::{
     AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
     ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
-use waggle_memory::id::{EvidenceId, PairId, RequestId};
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, RequestId, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::meta::KeyId;
 
-use super::Draw;
+use super::{Draw, Sort};
 use super::rows::DEDUP;
 
 /// Number of commands that [`Draw::command`] knows.
 pub const COMMANDS: usize = 11;
 
+const REMEMBER: usize = 0;
+
 impl Draw {
     pub fn entry(&mut self) -> Entry {
-        let command = self.below(COMMANDS);
+        let mut command = self.below(COMMANDS);
+        // Half of all entries make something that the others can meet.
+        if self.near && self.flag() {
+            command = REMEMBER;
+        }
         self.entry_with(command)
     }
 
@@ -25,19 +31,22 @@ impl Draw {
         Entry {
             stamp: self.stamp(),
             principal: self.principal(),
-            request: self.maybe(|draw| Request { id: RequestId(draw.text()), arguments: draw.number() }),
+            request: self.maybe(|draw| Request {
+                id: RequestId(draw.text()),
+                arguments: draw.number(),
+            }),
             command: self.command(command),
         }
     }
 
     pub fn command(&mut self, number: usize) -> Command {
         match number {
-            0 => Command::Remember(Box::new(Remember {
+            REMEMBER => Command::Remember(Box::new(Remember {
                 tenant: self.tenant(),
                 scope: self.scope(),
                 namespace: self.text(),
                 origin: self.pick(Origin::ALL),
-                pair: PairId::from_bytes(self.id()),
+                pair: PairId::from_bytes(self.bytes()),
                 turns: self.list(Self::new_turn),
                 memories: self.list(Self::new_memory),
                 links: self.list(Self::new_link),
@@ -56,10 +65,13 @@ impl Draw {
                 rules_version: self.u32(),
                 vector: self.maybe(Self::vector_draft),
             })),
-            2 => Command::DeleteMemory { tenant: self.tenant(), id: self.memory_id() },
+            2 => Command::DeleteMemory {
+                tenant: self.tenant(),
+                id: self.memory_id(),
+            },
             3 => Command::StoreLink(StoreLink {
                 tenant: self.tenant(),
-                id: self.link_id(),
+                id: LinkId::from_bytes(self.new_id(Sort::Link)),
                 source: self.memory_id(),
                 target: self.memory_id(),
                 relationship: self.pick(Relationship::ALL),
@@ -84,13 +96,16 @@ impl Draw {
             7 => Command::InitCluster(self.placement()),
             8 => Command::CreateTenant(self.tenant_info()),
             9 => Command::CreateKey(self.api_key()),
-            _ => Command::RevokeKey { id: KeyId(self.text()), of_tenant: self.maybe(Self::tenant) },
+            _ => Command::RevokeKey {
+                id: KeyId(self.text()),
+                of_tenant: self.maybe(Self::tenant),
+            },
         }
     }
 
     fn new_turn(&mut self) -> NewTurn {
         NewTurn {
-            id: self.turn_id(),
+            id: TurnId::from_bytes(self.new_id(Sort::Turn)),
             role: self.pick(Role::ALL),
             text: self.text(),
             observed_at: self.time(),
@@ -100,7 +115,7 @@ impl Draw {
 
     fn new_memory(&mut self) -> NewMemory {
         NewMemory {
-            id: self.memory_id(),
+            id: MemoryId::from_bytes(self.new_id(Sort::Memory)),
             label: self.text(),
             content: self.text(),
             kind: self.pick(Kind::ALL),
@@ -109,13 +124,17 @@ impl Draw {
             confidence: self.pick(Confidence::ALL),
             valid_from: self.maybe(Self::time),
             default_valid_from: self.maybe(Self::time),
-            valid_to: self.maybe(Self::time),
+            valid_to: self.unless_near(Self::time),
             due: self.maybe(Self::time),
             statement: self.statement(),
             rules_version: self.u32(),
             evidence: NewEvidence {
-                id: EvidenceId::from_bytes(self.id()),
-                span: self.maybe(|draw| NewSpan { turn: draw.u32(), start: draw.u32(), end: draw.u32() }),
+                id: EvidenceId::from_bytes(self.bytes()),
+                span: self.unless_near(|draw| NewSpan {
+                    turn: draw.u32(),
+                    start: draw.u32(),
+                    end: draw.u32(),
+                }),
                 text: self.text(),
                 observed_at: self.maybe(Self::time),
             },
@@ -131,7 +150,7 @@ impl Draw {
 
     fn new_link(&mut self) -> NewLink {
         NewLink {
-            id: self.link_id(),
+            id: LinkId::from_bytes(self.new_id(Sort::Link)),
             source: self.u32(),
             target: self.u32(),
             relationship: self.pick(Relationship::ALL),

@@ -8,7 +8,14 @@ use waggle_memory::tables::{Form, Item, Key, Row, ShardKey, TenantKey};
 
 use super::Draw;
 
-const FORMS: [Form; 5] = [Form::Exact, Form::Canonical, Form::Label, Form::Slot, Form::General];
+const FORMS: [Form; 6] = [
+    Form::Exact,
+    Form::Canonical,
+    Form::Label,
+    Form::Slot,
+    Form::General,
+    Form::Acronym,
+];
 
 impl Draw {
     /// One of few, so that keys meet.
@@ -28,19 +35,26 @@ impl Draw {
     }
 
     fn near_text(&mut self) -> String {
-        self.pick(&["", "a", "ab", "a\u{0}", "a\u{0}b", "a\u{1}", "\u{0}", "é", "\u{10ffff}"]).to_owned()
+        self.pick(&["", "a", "ab", "a\u{0}", "a\u{0}b", "a\u{1}", "\u{0}", "é", "\u{10ffff}"])
+            .to_owned()
     }
 
     pub fn item(&mut self) -> Item {
         match self.below(2) {
+            0 if self.near => Item::Memory(self.memory_id()),
             0 => Item::Memory(self.near_memory()),
+            _ if self.near => Item::Turn(self.turn_id()),
             _ => Item::Turn(TurnId::from_bytes(self.near_id())),
         }
     }
 
     pub fn key(&mut self) -> Key {
         let tenant = self.tenant();
-        if self.below(4) == 0 { Key::Shard(self.shard_key()) } else { self.key_of(tenant) }
+        if self.below(4) == 0 {
+            Key::Shard(self.shard_key())
+        } else {
+            self.key_of(tenant)
+        }
     }
 
     /// A key of one tenant.

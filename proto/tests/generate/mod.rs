@@ -1,5 +1,10 @@
 //! Values of every persisted type, made from a seed. Shared with the tests of the store.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "tests: each binary uses a part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "tests: each binary uses a part"
+)]
 
 pub mod commands;
 mod keys;
@@ -18,22 +23,47 @@ pub struct Draw {
     full: bool,
     /// Identities come from a small pool and values are plausible, so that commands meet what others left.
     near: bool,
+    /// Identities made so far, with `near`.
+    made: [u64; 3],
+}
+
+/// Sorts of identities that commands refer to.
+#[derive(Clone, Copy)]
+pub enum Sort {
+    Memory,
+    Link,
+    Turn,
 }
 
 impl Draw {
     /// Optional parts come and go.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, full: false, near: false }
+        Self {
+            state: seed,
+            full: false,
+            near: false,
+            made: [0; 3],
+        }
     }
 
     /// Every field is set.
     pub fn full(seed: u64) -> Self {
-        Self { state: seed, full: true, near: false }
+        Self {
+            state: seed,
+            full: true,
+            near: false,
+            made: [0; 3],
+        }
     }
 
     /// Optional parts come and go; identities meet.
     pub fn near(seed: u64) -> Self {
-        Self { state: seed, full: false, near: true }
+        Self {
+            state: seed,
+            full: false,
+            near: true,
+            made: [0; 3],
+        }
     }
 
     pub fn number(&mut self) -> u64 {
@@ -60,6 +90,11 @@ impl Draw {
         if self.flag() { Some(make(self)) } else { None }
     }
 
+    /// For what would make most commands invalid.
+    pub fn unless_near<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.near { None } else { self.maybe(make) }
+    }
+
     pub fn list<T>(&mut self, make: impl Fn(&mut Self) -> T) -> Vec<T> {
         let count = if self.full { 2 } else { self.below(4) };
         (0..count).map(|_| make(self)).collect()
@@ -79,38 +114,74 @@ impl Draw {
 
     pub fn u64(&mut self) -> u64 {
         let number = self.number();
-        if self.full { number % 1_000_000 + 1 } else { self.pick(&[0, 1, number % 1000, number, u64::MAX]) }
+        if self.full {
+            number % 1_000_000 + 1
+        } else {
+            self.pick(&[0, 1, number % 1000, number, u64::MAX])
+        }
     }
 
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         std::array::from_fn(|_| u8::try_from(self.number() >> 56).unwrap())
     }
 
-    pub fn id(&mut self) -> [u8; 16] {
-        if self.near { [self.pick(&[1, 2, 3, 4, 5, 6]); 16] } else { self.bytes() }
+    pub fn id(&mut self, sort: Sort) -> [u8; 16] {
+        if !self.near {
+            return self.bytes();
+        }
+        // A recent one: older ones tend to be erased.
+        let back = self.number() % 12;
+        u128::from(self.made[sort as usize].saturating_sub(back)).to_be_bytes()
+    }
+
+    /// An identity that was not there before.
+    pub fn new_id(&mut self, sort: Sort) -> [u8; 16] {
+        if !self.near {
+            return self.bytes();
+        }
+        self.made[sort as usize] += 1;
+        u128::from(self.made[sort as usize]).to_be_bytes()
     }
 
     pub fn text(&mut self) -> String {
-        const WORDS: [&str; 10] =
-            ["billing", "postgres", "Zoë", "\u{0}", "", "a\u{0}b", "\u{0}\u{1}", "日本語", "moved to", "\u{10ffff}"];
+        const WORDS: [&str; 10] = [
+            "billing",
+            "postgres",
+            "Zoë",
+            "\u{0}",
+            "",
+            "a\u{0}b",
+            "\u{0}\u{1}",
+            "日本語",
+            "moved to",
+            "\u{10ffff}",
+        ];
         if self.full || self.near {
-            let end = if self.full { 100 } else { 6 };
-            return format!("text {}", self.number() % end);
+            return format!("text {}", self.number() % 100);
         }
         (0..self.below(3)).map(|_| self.pick(&WORDS)).collect()
     }
 
     pub fn time(&mut self) -> Millis {
         let number = i64::try_from(self.number() % 4_000_000_000_000).unwrap();
-        if self.full || self.near { Millis(number) } else { Millis(self.pick(&[0, -1, number, -number, i64::MIN, i64::MAX])) }
+        if self.full || self.near {
+            Millis(number)
+        } else {
+            Millis(self.pick(&[0, -1, number, -number, i64::MIN, i64::MAX]))
+        }
     }
 
     pub fn stamp(&mut self) -> Stamp {
-        Stamp { wall: self.time(), logical: self.u32() }
+        Stamp {
+            wall: self.time(),
+            logical: self.u32(),
+        }
     }
 
     pub fn tenant(&mut self) -> TenantId {
-        self.pick(&["acme", "acme.eu", "acme-2", "0", "zeta_9"]).parse().unwrap()
+        let all = ["acme", "acme-2", "acme.eu", "0", "zeta_9"];
+        let known = if self.near { &all[..1] } else { &all[..] };
+        self.pick(known).parse().unwrap()
     }
 
     pub fn principal(&mut self) -> Principal {
@@ -118,11 +189,19 @@ impl Draw {
     }
 
     pub fn scope(&mut self) -> Scope {
-        Scope { project: self.text(), agent_id: self.text(), session_id: self.text() }
+        Scope {
+            project: self.text(),
+            agent_id: self.text(),
+            session_id: self.text(),
+        }
     }
 
     pub fn fingerprint(&mut self) -> Fingerprint {
-        if self.near { Fingerprint(self.number() % 5) } else { Fingerprint(self.u64()) }
+        if self.near {
+            Fingerprint(self.number() % 5)
+        } else {
+            Fingerprint(self.u64())
+        }
     }
 
     pub fn statement(&mut self) -> Statement {

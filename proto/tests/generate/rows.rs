@@ -11,24 +11,33 @@ use waggle_memory::tables::{RequestRow, Row};
 use waggle_memory::transcript::{Agent, Counters, Project, Session, TenantState, Turn};
 use waggle_proto::log::RowKind;
 
-use super::Draw;
+use super::{Draw, Sort};
 
-const CHANGES: [ChangeReason; 5] =
-    [ChangeReason::Update, ChangeReason::Merge, ChangeReason::Resolve, ChangeReason::Reopen, ChangeReason::Ended];
-pub const DEDUP: [DedupReason; 4] =
-    [DedupReason::ExactContent, DedupReason::CanonicalForm, DedupReason::SameLabel, DedupReason::Semantic];
+const CHANGES: [ChangeReason; 5] = [
+    ChangeReason::Update,
+    ChangeReason::Merge,
+    ChangeReason::Resolve,
+    ChangeReason::Reopen,
+    ChangeReason::Ended,
+];
+pub const DEDUP: [DedupReason; 4] = [
+    DedupReason::ExactContent,
+    DedupReason::CanonicalForm,
+    DedupReason::SameLabel,
+    DedupReason::Semantic,
+];
 
 impl Draw {
     pub fn memory_id(&mut self) -> MemoryId {
-        MemoryId::from_bytes(self.id())
+        MemoryId::from_bytes(self.id(Sort::Memory))
     }
 
     pub fn link_id(&mut self) -> LinkId {
-        LinkId::from_bytes(self.id())
+        LinkId::from_bytes(self.id(Sort::Link))
     }
 
     pub fn turn_id(&mut self) -> TurnId {
-        TurnId::from_bytes(self.id())
+        TurnId::from_bytes(self.id(Sort::Turn))
     }
 
     pub fn row(&mut self, kind: RowKind) -> Row {
@@ -109,7 +118,7 @@ impl Draw {
 
     pub fn evidence(&mut self) -> Evidence {
         Evidence {
-            id: EvidenceId::from_bytes(self.id()),
+            id: EvidenceId::from_bytes(self.bytes()),
             turn: self.maybe(|draw| TurnSpan {
                 turn: draw.turn_id(),
                 turn_index: draw.u32(),
@@ -153,7 +162,7 @@ impl Draw {
     pub fn turn(&mut self) -> Turn {
         Turn {
             id: self.turn_id(),
-            pair: PairId::from_bytes(self.id()),
+            pair: PairId::from_bytes(self.bytes()),
             scope: self.scope(),
             role: self.pick(Role::ALL),
             turn_index: self.u32(),
@@ -189,7 +198,12 @@ impl Draw {
     }
 
     pub fn agent(&mut self) -> Agent {
-        Agent { name: self.text(), last_used_at: self.time(), memory_count: self.u32(), turn_count: self.u32() }
+        Agent {
+            name: self.text(),
+            last_used_at: self.time(),
+            memory_count: self.u32(),
+            turn_count: self.u32(),
+        }
     }
 
     pub fn counters(&mut self) -> Counters {
@@ -232,7 +246,11 @@ impl Draw {
     }
 
     pub fn tenant_info(&mut self) -> Tenant {
-        Tenant { id: self.tenant(), name: self.text(), created_at: self.time() }
+        Tenant {
+            id: self.tenant(),
+            name: self.text(),
+            created_at: self.time(),
+        }
     }
 
     pub fn api_key(&mut self) -> ApiKey {
@@ -251,7 +269,11 @@ impl Draw {
     }
 
     pub fn request_row(&mut self) -> RequestRow {
-        RequestRow { arguments: self.number(), at: self.time(), outcome: self.outcome() }
+        RequestRow {
+            arguments: self.number(),
+            at: self.time(),
+            outcome: self.outcome(),
+        }
     }
 
     pub fn outcome(&mut self) -> Outcome {
@@ -269,7 +291,10 @@ impl Draw {
                 turns_kept: self.u32(),
                 receipt: self.text(),
             },
-            2 => Outcome::LinkStored { id: self.link_id(), created: self.flag() },
+            2 => Outcome::LinkStored {
+                id: self.link_id(),
+                created: self.flag(),
+            },
             3 => Outcome::ConflictResolved { id: self.link_id() },
             4 => Outcome::Done,
             5 => Outcome::Rejected(self.rejection()),
@@ -295,7 +320,10 @@ impl Draw {
             0 => Rejection::NotFound { what, id: self.text() },
             1 => Rejection::VersionConflict { current: self.u32() },
             2 => Rejection::NotResolvable { why: self.text() },
-            3 => Rejection::Invalid { field: self.pick(&["valid_to", "relationship"]), why: self.text() },
+            3 => Rejection::Invalid {
+                field: self.pick(&["valid_to", "relationship"]),
+                why: self.text(),
+            },
             4 => Rejection::LimitExceeded { why: self.text() },
             5 => Rejection::RequestIdReused,
             _ => Rejection::AlreadyExists { what, id: self.text() },

@@ -83,8 +83,8 @@ pub(crate) fn classify(piece: &Piece, sentence: &Sentence, speaker: Speaker) -> 
         .or_else(|| view.rule(clause))
         .or_else(|| view.preference(clause))
         .or_else(|| view.task(clause))
-        .or_else(|| view.fact(clause))
         .or_else(|| view.definition(clause))
+        .or_else(|| view.fact(clause))
 }
 
 /// English by its words: no letters of other scripts, no function words of other languages.
@@ -222,7 +222,7 @@ impl View<'_> {
             return None;
         }
         // "Never use X" is a rule, not a choice.
-        if self.terms.iter().any(|t| t.is_one_of(list!("never must"))) || (clause.imperative && clause.negations > 0) {
+        if self.terms.iter().any(|t| t.is_one_of(list!("never must"))) || (clause.imperative && !clause.lets && clause.negations > 0) {
             return None;
         }
         let taste = choice.taste || clause.verb == "avoid" || (self.is_mine(clause) && is_in(list!("prefer like"), clause.verb));
@@ -250,17 +250,18 @@ impl View<'_> {
     fn rule(&self, clause: &Clause) -> Option<Class> {
         let ours = self.is_ours(clause);
         let mine = self.is_mine(clause);
-        let has = |list: &str| self.terms.iter().any(|t| t.kind == TermKind::Word && t.is_one_of(list));
+        let has = |list: WordList| self.terms.iter().any(|t| t.kind == TermKind::Word && t.is_one_of(list));
         if (self.is_unresolved(clause) && !clause.imperative) || mine {
             return None;
         }
-        let negated = clause.negations > 0 || has("never no forbidden prohibited");
-        let limit = has("before until without unless");
+        let negated = clause.negations > 0 || has(list!("never no forbidden prohibited"));
+        let limit = has(list!("before until without unless"));
         let modal = clause.modal.as_deref().unwrap_or_default();
-        let order = is_in(list!("must shall"), modal) || (clause.imperative && !clause.lets && has("never always only"));
+        let order = is_in(list!("must shall"), modal) || (clause.imperative && !clause.lets && has(list!("never always only")));
         let barred = clause.negations > 0 && (is_in(list!("may"), modal) || (modal == "can" && (limit || clause.passive)) || (modal == "should" && !ours));
-        let denied = (clause.passive || clause.verb == "be") && has("forbidden prohibited disallowed banned") || (clause.negations > 0 && has("allowed supported permitted acceptable"));
-        let told_not = clause.imperative && !clause.lets && clause.negations > 0 && self.speaker == Speaker::User;
+        let denied = (clause.passive || clause.verb == "be") && has(list!("forbidden prohibited disallowed banned")) || (clause.negations > 0 && has(list!("allowed supported permitted acceptable")));
+        let told_not = clause.imperative && !clause.lets && clause.negations > 0 && self.speaker == Speaker::User
+            && !is_in(list!("forget worry mind bother"), clause.outer.unwrap_or(clause.verb));
         let permits = modal == "may" && clause.negations == 0 && !ours;
         if order || barred || denied || told_not || permits {
             let mut class = Class::new(Kind::Concept, &["constraint"]);
@@ -269,7 +270,7 @@ impl View<'_> {
             }
             return Some(class);
         }
-        let needed = (clause.passive && clause.verb == "require") || has("mandatory") || (has("required") && clause.verb == "be");
+        let needed = (clause.passive && clause.verb == "require") || has(list!("mandatory")) || (has(list!("required")) && clause.verb == "be");
         let needs = is_in(list!("need require"), clause.verb) && ours && clause.outer.is_none() && !self.has_pronoun_object(clause);
         let able = clause.outer == Some("need") && ours
             && is_in(list!("support comply handle store keep ensure encrypt retain meet provide allow accept be have scale run work offer"), clause.verb);
@@ -325,6 +326,8 @@ impl View<'_> {
         let asks_you = self.terms.iter().any(|t| t.is_one_of(list!("you")));
         let needs = mine && (clause.outer.is_some_and(|o| is_in(list!("need have want"), o)) || is_in(list!("need want"), clause.verb));
         let reminder = clause.imperative && (clause.outer == Some("forget") || (clause.verb == "remember" && self.rest(clause).first().is_some_and(|t| t.is_one_of(list!("to")))));
+        let remind = clause.imperative && clause.verb == "remind" && self.rest(clause).first().is_some_and(|t| t.is_one_of(list!("me us")));
+        let reminder = reminder || remind;
         let dated = self.terms.iter().any(|t| t.kind == TermKind::Date);
         let will = self.is_mine(clause) && self.sentence.modality == Modality::Planned && dated && clause.verb != "be";
         let wish = is_in(list!("want"), clause.verb) || clause.outer == Some("want");

@@ -27,6 +27,8 @@ pub(crate) struct Said<'a> {
     pub(crate) origin: &'static str,
     /// Statements that no rule knows become notes: the author gave them as memories.
     pub(crate) keep_all: bool,
+    /// Most statements; reading stops when there are more.
+    pub(crate) statements_max: usize,
 }
 
 impl Said<'_> {
@@ -47,9 +49,6 @@ pub(crate) struct Collected {
     sentences: usize,
 }
 
-/// Statements are counted beyond every limit, but not kept.
-const KEPT_MAX: usize = 501;
-
 impl Collected {
     /// Adds what one message says.
     pub(crate) fn message(&mut self, text: &str, speaker: Speaker, said: Said<'_>) {
@@ -63,7 +62,8 @@ impl Collected {
         for (index, piece) in found.iter().enumerate() {
             self.sentences = self.sentences.max(first_sentence + piece.sentence + 1);
             let secret = hidden.iter().any(|(from, to)| *from < piece.span.1 && piece.span.0 < *to);
-            if secret || promised.get(index) == Some(&true) {
+            let enough = self.statements > said.statements_max;
+            if secret || enough || promised.get(index) == Some(&true) {
                 continue;
             }
             let sentence = read_sentence(&piece.terms, piece.asked, said.author, said.observed_at);
@@ -125,9 +125,6 @@ impl Collected {
         let mut first = None;
         for part in parts {
             self.statements += 1;
-            if self.drafts.len() >= KEPT_MAX {
-                continue;
-            }
             // A part of a list of choices is read again: it has its own slot.
             let own_terms;
             let own_sentence;
@@ -189,7 +186,7 @@ impl Collected {
         }
         for Entity { name, span, path } in found {
             let key = name.to_lowercase();
-            if self.names.contains_key(&key) || self.entities.len() >= KEPT_MAX {
+            if self.names.contains_key(&key) || self.entities.len() >= said.statements_max {
                 continue;
             }
             self.names.insert(key, self.entities.len());

@@ -16,7 +16,8 @@ pub(crate) fn label(kind: Kind, sentence: &Sentence, content: &str) -> String {
         Kind::Fact => slot_name(sentence),
         _ => None,
     };
-    named.unwrap_or_else(|| first_words(content))
+    let label = named.filter(|n| n.chars().any(char::is_alphanumeric)).unwrap_or_else(|| first_words(content));
+    if label.trim().is_empty() { capital(kind.word()) } else { label }
 }
 
 fn choice_name(kind: Kind, sentence: &Sentence) -> Option<String> {

@@ -229,12 +229,12 @@ fn subject_words(facts: &Facts) -> BTreeSet<String> {
 fn needed_words(facts: &Facts) -> Option<BTreeSet<String>> {
     let clause = facts.clause.as_ref()?;
     let rest = facts.terms.get(clause.group.1..)?;
-    let after = |preposition: &str| rest.iter().position(|t| t.is_one_of(preposition)).map(|at| at + 1);
+    let after = |preposition: WordList| rest.iter().position(|t| t.is_one_of(preposition)).map(|at| at + 1);
     let start = match clause.verb {
-        "depend" | "rely" => after("on")?,
+        "depend" | "rely" => after(list!("on"))?,
         "require" | "need" if !clause.passive => 0,
-        "block" if clause.passive => after("by")?,
-        _ if clause.negations > 0 && clause.modal.as_deref().is_some_and(|m| is_in(list!("can may must"), m)) => after("before until without")?,
+        "block" if clause.passive => after(list!("by"))?,
+        _ if clause.negations > 0 && clause.modal.as_deref().is_some_and(|m| is_in(list!("can may must"), m)) => after(list!("before until without"))?,
         _ => return None,
     };
     let object = rest.get(start..)?;

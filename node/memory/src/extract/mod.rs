@@ -111,13 +111,13 @@ pub struct Extraction {
 /// A text with more pieces than [`PIECES_MAX`]; nothing of it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyPieces {
-    /// How many there are.
+    /// How many were found before reading stopped.
     pub pieces: usize,
 }
 
 impl fmt::Display for TooManyPieces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} pieces, at most {PIECES_MAX} are allowed", self.pieces)
+        write!(f, "at least {} pieces, at most {PIECES_MAX} are allowed", self.pieces)
     }
 }
 
@@ -125,7 +125,7 @@ impl std::error::Error for TooManyPieces {}
 
 /// The memories of one turn.
 pub fn extract(input: &ExtractInput<'_>) -> Extraction {
-    let said = Said { author: input.author, observed_at: input.observed_at, origin: "observed", keep_all: false };
+    let said = Said { author: input.author, observed_at: input.observed_at, origin: "observed", keep_all: false, statements_max: DRAFTS_PER_TURN_MAX };
     let mut collected = Collected::default();
     collected.message(input.user_message, Speaker::User, said);
     collected.message(input.assistant_response, Speaker::Assistant, said);
@@ -145,7 +145,7 @@ pub fn decompose(
     author: &str,
     observed_at: Millis,
 ) -> Result<Extraction, TooManyPieces> {
-    let said = Said { author, observed_at, origin: "decomposed", keep_all: true };
+    let said = Said { author, observed_at, origin: "decomposed", keep_all: true, statements_max: PIECES_MAX };
     let mut collected = Collected::default();
     collected.message(content, Speaker::User, said);
     if collected.statements > PIECES_MAX {

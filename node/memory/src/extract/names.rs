@@ -62,7 +62,7 @@ fn is_identifier(name: &str) -> bool {
 
 /// People, teams and organisations that a clause introduces by a role ("leads", "is our").
 pub(crate) fn introduced(terms: &[Term], clause: &Clause) -> Vec<Entity> {
-    let role = is_in(list!("lead own manage head maintain oversee supervise found run"), clause.verb) && clause.outer.is_none();
+    let role = is_in(list!("lead own manage head maintain oversee supervise found"), clause.verb) && clause.outer.is_none();
     let rest = terms.get(clause.group.1..).unwrap_or_default();
     let ours = clause.verb == "be"
         && rest.first().is_some_and(|t| t.is_one_of(list!("our my the")))

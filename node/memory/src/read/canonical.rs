@@ -5,7 +5,7 @@ use crate::read::list::{list, WordList};
 use super::clause::{Clause, parse};
 use super::term::{Term, TermKind};
 use super::token::{Token, TokenKind};
-use super::words::{ARTICLES, DO, Form, INTENSIFIERS, MODALS, is_in};
+use super::words::{ARTICLES, Form, INTENSIFIERS, MODALS, is_in};
 
 /// One unit of a canonical form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub(crate) fn lead_in(terms: &[Term]) -> usize {
         "context", "background", "summary", "then", "however", "therefore", "anyway", "again", "sorry", "hm", "hmm",
         "requirement", "constraint", "preference", "rule", "also",
     ];
+    // Their first words: most sentences start with none of them.
+    const FIRST: WordList = WordList::new("actually again alright also and anyway as background basically be btw but by constraint context cool correction decision fact first for fyi good great heads hello hey hi hm hmm however i important in info it just keep memo nice no nope note of ok okay perfect please preference quick remember reminder requirement right rule so sorry summary sure thank thanks then therefore to turn understood update well yeah yep yes");
     let mut skipped = 0;
     for _ in 0..4 {
         let rest = terms.get(skipped..).unwrap_or_default();
@@ -72,6 +74,9 @@ pub(crate) fn lead_in(terms: &[Term]) -> usize {
             (fits, words)
         };
         let marked = |words: usize| rest.get(words).is_some_and(|t| matches!(t.kind, TermKind::Comma | TermKind::Break | TermKind::Stop));
+        if !rest.first().is_some_and(|t| FIRST.has(&t.lower)) {
+            break;
+        }
         let free = FREE.iter().map(matched).filter(|(fits, _)| *fits).map(|(_, n)| n).max();
         let with_mark = WITH_MARK.iter().map(matched).filter(|(fits, n)| *fits && marked(*n)).map(|(_, n)| n).max();
         let words = match (free, with_mark) {
@@ -183,7 +188,11 @@ fn active(terms: &[Term], clause: &Clause) -> Option<Vec<Term>> {
     let word = |text: &str, verb| Term { verb, ..plain(text) };
     let mut out: Vec<Term> = terms.get(..clause.subject.0)?.to_vec();
     match agent {
-        Some((by, end)) => out.extend(rest.get(by + 1..end)?.iter().cloned()),
+        Some((by, end)) => match rest.get(by + 1..end)? {
+            [only] if only.is_one_of(list!("us")) => out.push(word("we", None)),
+            [only] if only.is_one_of(list!("me")) => out.push(word("i", None)),
+            agent => out.extend(agent.iter().cloned()),
+        },
         None => out.push(word("we", None)),
     }
     let group = terms.get(clause.group.0..clause.group.1.saturating_sub(1))?;

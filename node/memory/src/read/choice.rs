@@ -129,6 +129,22 @@ const DROP: WordList = WordList::new("drop abandon ditch retire deprecate cancel
 
 /// Reads the choice in `terms`, one sentence with that clause.
 pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
+    let mut choice = read_object(terms, clause)?;
+    // "For caching, we use Redis", "Instead of MySQL we use PostgreSQL"
+    let lead = terms.get(clause.lead.0..clause.lead.1).unwrap_or_default();
+    let timed = lead.iter().any(|t| t.kind == TermKind::Date);
+    if let ([first, inner @ ..], [chosen], false) = (lead, choice.chosen.as_mut_slice(), timed) {
+        if first.is_one_of(list!("for as in on at with")) {
+            chosen.purposes.push((first.lower.clone(), text_of(inner)));
+        } else if first.is_one_of(list!("instead")) {
+            choice.rejected.extend(noun(inner, 1).0);
+            choice.rejected_ends = true;
+        }
+    }
+    Some(choice)
+}
+
+fn read_object(terms: &[Term], clause: &Clause) -> Option<Choice> {
     let subject = terms.get(clause.subject.0..clause.subject.1)?;
     let ours = clause.imperative || subject.iter().any(|t| t.is_one_of(list!("i we us you team company user")));
     let rest_at = clause.group.1;
@@ -174,6 +190,9 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
     // "migrate the API to Kubernetes": what moves is the purpose.
     let mut moved = None;
     if choice.change || is_in(list!("deploy host run build standardize"), clause.verb) {
+        if terms.get(at).is_some_and(|t| t.is_one_of(list!("everything all it this"))) {
+            at += 1;
+        }
         let (named, end) = noun(terms, at);
         if let Some(named) = named
             && terms.get(end).is_some_and(|t| t.is_one_of(*particles))
@@ -215,7 +234,7 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
 
 /// "FastAPI was chosen for the service", "MySQL was replaced by PostgreSQL".
 fn passive(terms: &[Term], clause: &Clause, mut choice: Choice) -> Option<Choice> {
-    let (named, end) = noun(terms, clause.subject.0);
+    let (named, end) = noun(terms.get(..clause.subject.1)?, clause.subject.0);
     let named = named.filter(|_| end == clause.subject.1)?;
     if clause.verb == "replace" {
         let by = terms.get(clause.group.1).filter(|t| t.is_one_of(list!("by with")));
@@ -228,7 +247,8 @@ fn passive(terms: &[Term], clause: &Clause, mut choice: Choice) -> Option<Choice
         return None;
     }
     choice.dropped = dropped != (clause.negations > 0);
-    let purposes = purposes(terms, clause.group.1, terms.len()).0;
+    let (purposes, end) = purposes(terms, clause.group.1, terms.len());
+    rejections(terms, end, &mut choice);
     choice.chosen.push(Chosen { named, purposes, range: (clause.subject.0, terms.len()) });
     Some(choice)
 }
@@ -243,7 +263,7 @@ fn replace(terms: &[Term], clause: &Clause, mut choice: Choice, ours: bool) -> O
         choice.previous.push(old);
         return objects(terms, end + 1, choice);
     }
-    let (new, subject_end) = noun(terms, clause.subject.0);
+    let (new, subject_end) = noun(terms.get(..clause.subject.1)?, clause.subject.0);
     let new = new.filter(|n| subject_end == clause.subject.1 && n.technology.is_some())?;
     choice.previous.push(old);
     let purposes = purposes(terms, end, terms.len()).0;
@@ -284,12 +304,12 @@ fn objects(terms: &[Term], at: usize, mut choice: Choice) -> Option<Choice> {
 fn rejections(terms: &[Term], at: usize, choice: &mut Choice) -> usize {
     let comma = usize::from(terms.get(at).is_some_and(|t| t.kind == TermKind::Comma));
     let here = at + comma;
-    let is = |i: usize, list: &str| terms.get(here + i).is_some_and(|t| t.is_one_of(list));
-    let (skip, ends) = if is(0, "over") {
+    let is = |i: usize, list: WordList| terms.get(here + i).is_some_and(|t| t.is_one_of(list));
+    let (skip, ends) = if is(0, list!("over")) {
         (1, false)
-    } else if (is(0, "instead") && is(1, "of")) || (is(0, "rather") && is(1, "than")) {
+    } else if (is(0, list!("instead")) && is(1, list!("of"))) || (is(0, list!("rather")) && is(1, list!("than"))) {
         (2, true)
-    } else if is(0, "not") {
+    } else if is(0, list!("not")) {
         (1, true)
     } else {
         return at;

@@ -110,10 +110,16 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
 }
 
 fn leading_phrase(terms: &[Term]) -> (usize, usize) {
-    let opens = terms.first().is_some_and(|t| t.kind == TermKind::Word && t.is_one_of(list!("for in on at as with from since after before during until by")));
+    let opens = terms.first().is_some_and(|t| t.kind == TermKind::Word && t.is_one_of(list!("for in on at as with from since after before during until by instead")));
     let comma = terms.iter().take(12).position(|t| t.kind == TermKind::Comma);
     match comma {
         Some(comma) if opens => (0, comma + 1),
+        // Without a comma: "For caching we use Redis", "As of March 1 the price is $30".
+        _ if opens => {
+            let person = (2..terms.len().min(10)).find(|i| terms.get(*i).is_some_and(|t| t.is_one_of(list!("we i"))));
+            let dated = (1..terms.len().min(4)).find(|i| terms.get(*i).is_some_and(|t| t.kind == TermKind::Date)).map(|i| i + 1);
+            person.or(dated).map_or((0, 0), |end| (0, end))
+        }
         _ => (0, 0),
     }
 }

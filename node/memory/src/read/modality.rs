@@ -4,7 +4,7 @@ use crate::read::list::list;
 use super::clause::Clause;
 use super::dates::day_of;
 use super::term::{Term, TermKind};
-use super::words::{Form, HEDGES, HEDGE_PHRASES, MODALS, is_in};
+use super::words::{Form, HEDGES, HEDGE_FIRST, HEDGE_PHRASES, MODALS, is_in};
 use crate::kind::Modality;
 use crate::time::Millis;
 
@@ -47,7 +47,7 @@ pub(crate) fn is_hedged(terms: &[Term], clause: Option<&Clause>) -> bool {
     if terms.iter().any(|t| t.kind == TermKind::Word && t.is_one_of(HEDGES)) {
         return true;
     }
-    if HEDGE_PHRASES.iter().any(|p| has_phrase(terms, p)) {
+    if terms.iter().any(|t| t.is_one_of(HEDGE_FIRST)) && HEDGE_PHRASES.iter().any(|p| has_phrase(terms, p)) {
         return true;
     }
     let Some(clause) = clause else { return false };

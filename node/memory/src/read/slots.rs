@@ -131,6 +131,12 @@ impl Reader<'_> {
         self.terms.get(self.clause.group.1..).unwrap_or_default()
     }
 
+    /// A phrase before the subject narrows every slot: "In staging, the limit is 5".
+    fn narrowed(&self, slot: String) -> String {
+        let lead = self.terms.get(self.clause.lead.0..self.clause.lead.1).unwrap_or_default();
+        if lead.is_empty() { slot } else { format!("{slot}|{}", text_of(lead)) }
+    }
+
     fn claim(&mut self, slot: String, slot_text: String, value: String, value_text: String, change: bool) {
         let negated = self.clause.negations > 0;
         self.out.claims.push(SlotValue { slot, slot_text, value, value_text, negated, change });
@@ -170,17 +176,25 @@ impl Reader<'_> {
                 self.end(slot.clone(), slot_text.clone(), old.value().to_owned(), old.shown.clone());
             }
         }
-        // What was dropped without a category still ends "we use X".
+        // What was replaced or dropped without a category still ends "we use X".
+        let old = choice.previous.iter().chain(choice.rejected.iter().filter(|_| choice.rejected_ends));
+        for old in old.filter(|o| o.technology.is_some() || o.mentions.is_none()) {
+            self.end_of_use(&subject, old);
+        }
         if choice.dropped && (self.clause.negations == 0 || self.clause.ended) {
             for chosen in &choice.chosen {
                 if chosen.purposes.is_empty() && (chosen.named.technology.is_some() || chosen.named.mentions.is_none()) {
-                    let first = if subject.starts_with("author ") { "i" } else { "we" };
-                    let header = person(&subject);
-                    let slot = format!("{header}holds|{first} use {}", chosen.named.value());
-                    self.end(slot, "use".to_owned(), "holds".to_owned(), chosen.named.shown.clone());
+                    self.end_of_use(&subject, &chosen.named);
                 }
             }
         }
+    }
+
+    /// Ends the plain statement "we use X".
+    fn end_of_use(&mut self, subject: &str, named: &choice::Named) {
+        let first = if subject.starts_with("author ") { "i" } else { "we" };
+        let slot = format!("{}holds|{first} use {}", person(subject), named.value());
+        self.end(slot, "use".to_owned(), "holds".to_owned(), named.shown.clone());
     }
 
     /// "My favorite editor is Vim", "PostgreSQL is my go-to database".
@@ -253,6 +267,15 @@ impl Reader<'_> {
         let Some((attribute, purpose, value, value_text)) = found else { return };
         let slot = format!("{key}|{attribute}|{purpose}");
         let slot_text = slot_words(&text, &attribute, &purpose);
+        let slot = self.narrowed(slot);
+        if attribute.ends_with("when") {
+            self.claim_when(&slot, &slot_text, now, false);
+            let levels = when_levels(old);
+            if let Some((level, value, value_text)) = levels.into_iter().next_back() {
+                self.end(format!("{slot}|{level}"), slot_text, value, value_text);
+            }
+            return;
+        }
         self.claim(slot.clone(), slot_text.clone(), value, value_text.clone(), false);
         if let Some((value, value_text)) = old_value(old, &value_text) {
             self.end(slot, slot_text, value, value_text);
@@ -281,13 +304,13 @@ impl Reader<'_> {
         }
         if !dates.is_empty() && is_in(OCCURS, verb) && (verb != "go" || tail.first().is_some_and(|t| t.is_one_of(list!("live")))) {
             let (value, shown) = join(&dates);
-            return Some((format!("{verb} when"), purpose, value, shown));
+            return Some((format!("{verb}{} when", object_of(tail)), purpose, value, shown));
         }
         if let [quantity] = quantities.as_slice()
             && is_in(MEASURES, verb)
         {
             let (value, shown) = amount(tail, quantity);
-            return Some((verb.to_owned(), purpose, value, shown));
+            return Some((format!("{verb}{}", object_of(tail)), purpose, value, shown));
         }
         let first = tail.iter().position(|t| !t.is_one_of(list!("a an the now just at on in only approximately currently")));
         let preposition = tail.first().filter(|t| t.is_one_of(list!("at in on"))).map(|t| t.lower.clone());
@@ -351,15 +374,38 @@ impl Reader<'_> {
         let purpose = other_phrases(tail.get(to.unwrap_or(0) + 1..).unwrap_or_default());
         let slot = format!("{key}|{attribute}|{purpose}");
         let slot_text = slot_words(text, attribute, &purpose);
-        let old = from.and_then(|from| tail.get(from + 1..to.unwrap_or(tail.len()).max(from + 1))).and_then(plain_value);
+        let before = from.and_then(|from| tail.get(from + 1..to.unwrap_or(tail.len()).max(from + 1)));
+        let old = before.and_then(plain_value);
+        let slot = self.narrowed(slot);
+        if attribute == "when" {
+            self.claim_when(&slot, &slot_text, new, old.is_none());
+            let levels = before.map(when_levels).unwrap_or_default();
+            if let Some((level, value, value_text)) = levels.into_iter().next_back() {
+                self.end(format!("{slot}|{level}"), slot_text, value, value_text);
+            }
+            return;
+        }
         self.claim(slot.clone(), slot_text.clone(), value, shown.clone(), old.is_none());
         if let Some((_, mut value, old_shown)) = old {
             if let Some((with_unit, _)) = unit_from(&old_shown, &shown)
                 && value.starts_with("n:")
+                && !old_shown.contains(' ')
             {
                 value = with_unit;
             }
             self.end(slot, slot_text, value, old_shown);
+        }
+    }
+
+    /// A date fills a slot for each level it names: March does not contradict March 15, but April does.
+    fn claim_when(&mut self, slot: &str, slot_text: &str, terms: &[Term], change: bool) {
+        let mut levels = when_levels(terms);
+        if self.clause.negations > 0 {
+            // "Not in March" denies the month, not the year.
+            levels = levels.into_iter().next_back().into_iter().collect();
+        }
+        for (level, value, shown) in levels {
+            self.claim(format!("{slot}|{level}"), slot_text.to_owned(), value, shown, change);
         }
     }
 
@@ -379,7 +425,7 @@ impl Reader<'_> {
             if !thing.is_empty() && !holder.is_empty() && (clause.passive || rest.get(end..).is_none_or(|r| !r.iter().any(|t| t.is_one_of(list!("and"))))) {
                 let value = holder_key(&holder, self.author);
                 let shown = holder.iter().map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" ");
-                self.claim(format!("{thing}|{role}|"), format!("{role} of {thing}"), value, shown, false);
+                self.claim(self.narrowed(format!("{thing}|{role}|")), format!("{role} of {thing}"), value, shown, false);
             }
             return;
         }
@@ -395,6 +441,9 @@ impl Reader<'_> {
             } else {
                 text_of(side.get(..at)?.split(|t| t.lower == "'s").next()?)
             };
+            let ours = side.iter().any(|t| t.is_one_of(list!("our")));
+            // "Carol is our CTO": of the project.
+            let thing = if thing.is_empty() && ours { "we".to_owned() } else { thing };
             (!thing.is_empty()).then_some((thing, role))
         };
         let definite = rest.first().is_some_and(|t| t.is_one_of(list!("the our")) || matches!(t.kind, TermKind::Name)) || rest.iter().any(|t| t.lower == "'s");
@@ -406,7 +455,7 @@ impl Reader<'_> {
         let value = holder_key(&holder, self.author);
         let shown = holder.iter().map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" ");
         self.out.claims.retain(|c| !c.slot.contains("|is|"));
-        self.claim(format!("{thing}|{role}|"), format!("{role} of {thing}"), value, shown, false);
+        self.claim(self.narrowed(format!("{thing}|{role}|")), format!("{role} of {thing}"), value, shown, false);
     }
 
     /// "runs Python 3.1": one version at a time.
@@ -420,6 +469,7 @@ impl Reader<'_> {
         let change = self.clause.verb == "upgrade";
         let (slot, text) = (format!("{subject}|version {}|{purpose}", name.text), format!("{} version", name.shown));
         let (value, shown) = (number.text.clone(), number.shown.clone());
+        let slot = self.narrowed(slot);
         self.claim(slot, text, value, shown, change);
     }
 
@@ -527,6 +577,16 @@ fn slot_words(text: &str, attribute: &str, purpose: &str) -> String {
     format!("{text}{attribute}{purpose}")
 }
 
+/// The object between the verb and its value: "release A on Monday" is not "release B on Tuesday".
+fn object_of(tail: &[Term]) -> String {
+    let end = tail
+        .iter()
+        .position(|t| t.is_mark() || t.is_one_of(super::words::PREPOSITIONS) || matches!(t.kind, TermKind::Date | TermKind::Quantity))
+        .unwrap_or(tail.len());
+    let text = text_of(tail.get(..end).unwrap_or_default());
+    if text.is_empty() { text } else { format!(" {text}") }
+}
+
 /// Phrases of the tail that hold no value of their own: further purposes of the slot.
 fn other_phrases(tail: &[Term]) -> String {
     let mut found: Vec<String> = phrases(tail, 0)
@@ -567,6 +627,54 @@ fn amount(tail: &[Term], quantity: &Term) -> (String, String) {
     (keys.join(" "), shown.join(" "))
 }
 
+/// The levels that the dates in `terms` name, coarse to fine: level, key, words.
+fn when_levels(terms: &[Term]) -> Vec<(&'static str, String, String)> {
+    let dates: Vec<&Term> = terms.iter().filter(|t| t.kind == TermKind::Date).collect();
+    let (days, clocks): (Vec<&Term>, Vec<&Term>) = dates.iter().partition(|t| !t.text.starts_with("t:"));
+    let join = |terms: &[&Term]| {
+        let keys: Vec<&str> = terms.iter().map(|t| t.text.as_str()).collect();
+        let shown: Vec<&str> = terms.iter().map(|t| t.shown.as_str()).collect();
+        (keys.join(" "), shown.join(" "))
+    };
+    let mut levels = Vec::new();
+    match days.as_slice() {
+        [] => {}
+        [day] => {
+            let shown = || day.shown.clone();
+            match day.days {
+                None => levels.push(("weekday", day.text.clone(), shown())),
+                Some((first, last)) => {
+                    let span = i64::from(last.since((jiff::Unit::Day, first)).map_or(0, |s| s.get_days()));
+                    let quarter = (first.month() - 1) / 3 + 1;
+                    let whole = span == 0 || first.day() == 1;
+                    let fits = |most: i64| whole && span <= most;
+                    if fits(366) {
+                        levels.push(("year", first.year().to_string(), shown()));
+                    }
+                    if fits(92) {
+                        levels.push(("quarter", format!("{} q{quarter}", first.year()), shown()));
+                    }
+                    if fits(31) {
+                        levels.push(("month", format!("{} m{}", first.year(), first.month()), shown()));
+                    }
+                    if !whole || span == 0 {
+                        levels.push(("day", day.text.clone(), shown()));
+                    }
+                }
+            }
+        }
+        several => {
+            let (value, shown) = join(several);
+            levels.push(("span", value, shown));
+        }
+    }
+    if !clocks.is_empty() {
+        let (value, shown) = join(&clocks);
+        levels.push(("time", value, shown));
+    }
+    levels
+}
+
 /// A value after "to" or "from": attribute, key, words.
 fn plain_value(terms: &[Term]) -> Option<(&'static str, String, String)> {
     let at = terms.iter().position(|t| !t.is_one_of(list!("a an the")))?;
@@ -599,6 +707,7 @@ fn old_value(old: &[Term], new_shown: &str) -> Option<(String, String)> {
     let at = old.iter().position(|t| t.is_value())?;
     let (_, key, shown) = plain_value(old.get(at..)?)?;
     if key.starts_with("n:")
+        && !shown.contains(' ')
         && let Some(found) = unit_from(&shown, new_shown)
     {
         return Some(found);

@@ -80,7 +80,7 @@ pub(crate) fn terms(text: &str, tokens: &[Token], today: Option<Date>) -> Vec<Te
         let (mut term, taken) = one(tokens, at, today, past, yearly, first);
         let last = tokens.get(at + taken.saturating_sub(1)).unwrap_or(token);
         (term.start, term.end) = (token.start, last.end);
-        term.shown = text.get(token.start..last.end).unwrap_or_default().to_owned();
+        term.shown = text.get(token.start..last.end).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         if token.start == last.start && taken == 1 && token.kind == TokenKind::Word {
             term.shown.clone_from(&token.text);
         }

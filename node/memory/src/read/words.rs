@@ -41,6 +41,8 @@ pub(crate) const ADVERBS: WordList = WordList::new("also always never still curr
      therefore thus then eventually tentatively mostly mainly primarily ever even longer instead together");
 pub(crate) const HEDGES: WordList = WordList::new("maybe perhaps possibly probably presumably supposedly apparently likely unlikely \
      tentatively potentially");
+/// First words of [`HEDGE_PHRASES`].
+pub(crate) const HEDGE_FIRST: WordList = WordList::new("consider considering could have how i in it leaning might not seem seems thinking undecided unsure we what wondering would");
 /// Several words that make a statement a guess.
 pub(crate) const HEDGE_PHRASES: &[&str] = &[
     "i think", "i guess", "i suppose", "i believe", "i suspect", "i feel like", "not sure", "unsure", "we might",
@@ -116,7 +118,7 @@ const REGULAR: WordList = WordList::new("accept access act adopt add advertise a
      exist expect expire explain expose export extend fail favor fetch fill filter finish fix flush focus follow \
      force format gather generate grow guarantee handle happen head help host identify ignore implement import \
      improve include increase index inform inherit initialize install integrate introduce invalidate invite involve \
-     issue join kill lack last launch learn license like limit link list listen live load locate lock abandon ditch scrap sunset intend employ vacation cook bake log look love lower \
+     issue join kill lack last launch learn license like limit link list listen live load locate lock abandon ditch scrap sunset remind intend employ vacation cook bake log look love lower \
      maintain manage measure mention merge migrate miss mirror monitor mount move mute need notify occupy offer open \
      operate opt order organize oversee own pack page parse pass patch pause pay perform pick plan play poll pool \
      postpone power prefer prepare prevent process produce prohibit promise protect provide provision publish pull \

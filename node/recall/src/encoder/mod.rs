@@ -57,7 +57,10 @@ pub struct Embedding {
 pub enum ModelError {
     #[error("this is not a packed model file; make one with `waggle model pack`")]
     NotAModel,
-    #[error("the model file has format {found}, this version reads {}; pack the model again", weights::FORMAT_VERSION)]
+    #[error(
+        "the model file has format {found}, this version reads {}; pack the model again",
+        weights::FORMAT_VERSION
+    )]
     FormatVersion { found: u32 },
     #[error("the model file has {found} bytes and should have {claimed}; copy it again")]
     Length { found: u64, claimed: u64 },
@@ -91,10 +94,7 @@ impl Encoder {
         Encoder::from_packed(Cow::Borrowed(&EMBEDDED.0), kernel)
     }
 
-    pub fn from_packed(
-        bytes: Cow<'static, [u8]>,
-        kernel: KernelChoice,
-    ) -> Result<Encoder, ModelError> {
+    pub fn from_packed(bytes: Cow<'static, [u8]>, kernel: KernelChoice) -> Result<Encoder, ModelError> {
         let engine = Engine::choose(kernel)?;
         let packed = Packed::parse(bytes)?;
         let tokenizer = Tokenizer::load(&packed)?;

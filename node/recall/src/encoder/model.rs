@@ -131,13 +131,7 @@ impl Model {
 
     /// Whole-number products into `linear.sums`, row scales into `linear.row_scales`.
     #[inline(always)]
-    fn multiply<K: Kernels>(
-        &self,
-        kernel: K,
-        matrix: &Matrix,
-        input: &[f32],
-        linear: &mut LinearScratch,
-    ) {
+    fn multiply<K: Kernels>(&self, kernel: K, matrix: &Matrix, input: &[f32], linear: &mut LinearScratch) {
         if let Some(observed) = &mut linear.observed {
             observe(&mut observed[matrix.index], input);
         }
@@ -164,13 +158,7 @@ fn observe(largest: &mut [f32], input: &[f32]) {
 }
 
 impl Matrix {
-    fn load(
-        packed: &Packed,
-        index: usize,
-        name: &str,
-        outputs: usize,
-        inputs: usize,
-    ) -> Result<Matrix, ModelError> {
+    fn load(packed: &Packed, index: usize, name: &str, outputs: usize, inputs: usize) -> Result<Matrix, ModelError> {
         let columns = inputs + SPREAD;
         let weights = packed.section(name, SectionKind::I8Blocked, outputs, columns)?;
         if packed.bytes[weights.clone()].contains(&i8::MIN.cast_unsigned()) {
@@ -225,11 +213,7 @@ impl Forward<'_> {
     /// Inlined into one function per kernel, compiled with that kernel's instructions.
     #[inline(always)]
     pub(super) fn run<K: Kernels>(self, kernel: K) {
-        let Forward {
-            model,
-            ids,
-            scratch,
-        } = self;
+        let Forward { model, ids, scratch } = self;
         scratch.prepare(ids.len(), model.inner);
         model.embed_tokens::<K>(ids, scratch);
         for layer in &model.layers {
@@ -266,11 +250,7 @@ impl Model {
             self.multiply(kernel, matrix, input, linear);
             float::scale_sums::<K>(&linear.sums, &linear.row_scales, matrix.columns(), output);
         }
-        float::attention::<K>(
-            &scratch.attention,
-            &mut scratch.heads,
-            &mut scratch.context,
-        );
+        float::attention::<K>(&scratch.attention, &mut scratch.heads, &mut scratch.context);
         let input_blocks = scratch.context.chunks(ROWS_MAX * DIMENSIONS);
         let output_blocks = scratch.hidden.chunks_mut(ROWS_MAX * DIMENSIONS);
         for (input, output) in input_blocks.zip(output_blocks) {
@@ -288,12 +268,7 @@ impl Model {
             let inner = &mut scratch.inner[..block.len() / DIMENSIONS * self.inner];
             let matrix = &layer.inner_in;
             self.multiply(kernel, matrix, block, linear);
-            float::scale_sums_gelu::<K>(
-                &linear.sums,
-                &linear.row_scales,
-                matrix.columns(),
-                inner,
-            );
+            float::scale_sums_gelu::<K>(&linear.sums, &linear.row_scales, matrix.columns(), inner);
             let matrix = &layer.inner_out;
             self.multiply(kernel, matrix, inner, linear);
             float::add_sums::<K>(&linear.sums, &linear.row_scales, matrix.columns(), block);

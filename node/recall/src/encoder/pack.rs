@@ -13,8 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::DIMENSIONS;
 use super::weights::{
-    FORMAT_VERSION, HEADER_BYTES, MAGIC, Manifest, SECTION_ALIGNMENT, SPREAD, Section,
-    SectionKind, VOCABULARY,
+    FORMAT_VERSION, HEADER_BYTES, MAGIC, Manifest, SECTION_ALIGNMENT, SPREAD, Section, SectionKind, VOCABULARY,
 };
 use config::Described;
 use safetensors::Tensors;
@@ -81,10 +80,7 @@ pub enum PackError {
     #[error("{file} cannot be read: {problem}")]
     Malformed { file: &'static str, problem: String },
     #[error("model.safetensors: tensor {tensor} {problem}")]
-    Tensor {
-        tensor: String,
-        problem: &'static str,
-    },
+    Tensor { tensor: String, problem: &'static str },
     #[error("the packed model cannot be run")]
     Unusable(#[source] super::ModelError),
 }
@@ -99,9 +95,7 @@ pub fn pack_directory(directory: &Path, options: &PackOptions) -> Result<PackedM
         (config::TOKENIZER_FILE, sha256(&tokenizer)),
         (config::CONFIG_FILE, sha256(&config)),
     ];
-    let known = KNOWN_MODELS
-        .iter()
-        .find(|known| known.name == options.name);
+    let known = KNOWN_MODELS.iter().find(|known| known.name == options.name);
     if let Some(known) = known {
         let expected = [known.weights, known.tokenizer, known.config];
         for ((file, found), expected) in sources.iter().zip(expected) {
@@ -233,9 +227,7 @@ fn read(directory: &Path, file: &str) -> Result<Vec<u8>, PackError> {
 
 fn read_if_present(directory: &Path, file: &str) -> Result<Option<Vec<u8>>, PackError> {
     match read(directory, file) {
-        Err(PackError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            Ok(None)
-        }
+        Err(PackError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some),
     }
 }

@@ -215,10 +215,7 @@ impl Owner {
         let dropped = {
             let mut queue = self.shared.queue.lock();
             queue.closed = true;
-            (
-                std::mem::take(&mut queue.queries),
-                std::mem::take(&mut queue.writes),
-            )
+            (std::mem::take(&mut queue.queries), std::mem::take(&mut queue.writes))
         };
         self.shared.work.notify_all();
         // Outside of the lock: with the texts go their answers, and waiters wake up.
@@ -309,10 +306,7 @@ fn estimated_tokens(text: &str, tokens_max: usize) -> usize {
 }
 
 /// Measures the encoder's own speed, which no simulation replays.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a stopwatch, not a time in the domain"
-)]
+#[allow(clippy::disallowed_methods, reason = "a stopwatch, not a time in the domain")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -13,13 +13,7 @@ use super::weights::Packed;
 /// A long text is read piece by piece, so that a megabyte costs no more than the part that the model sees.
 const PIECE_BYTES: usize = 4096;
 
-type Inner = TokenizerImpl<
-    WordPiece,
-    BertNormalizer,
-    BertPreTokenizer,
-    BertProcessing,
-    WordPieceDecoder,
->;
+type Inner = TokenizerImpl<WordPiece, BertNormalizer, BertPreTokenizer, BertProcessing, WordPieceDecoder>;
 
 pub(super) struct Tokenizer {
     inner: Inner,
@@ -62,11 +56,7 @@ impl Tokenizer {
                 .token_to_id(word)
                 .ok_or_else(|| ModelError::Tokenizer(format!("the vocabulary lacks {word}")))
         };
-        let (start, end, unknown) = (
-            id_of(&rules.start)?,
-            id_of(&rules.end)?,
-            id_of(&rules.unknown)?,
-        );
+        let (start, end, unknown) = (id_of(&rules.start)?, id_of(&rules.end)?, id_of(&rules.unknown)?);
         if model.get_vocab_size() != packed.vocabulary_size() {
             let repeated = "the vocabulary holds a word twice".to_owned();
             return Err(ModelError::Tokenizer(repeated));

@@ -70,10 +70,7 @@ impl Vector {
 }
 
 fn whole_dot(left: &[i8], right: &[i8]) -> i32 {
-    left.iter()
-        .zip(right)
-        .map(|(&l, &r)| i32::from(l) * i32::from(r))
-        .sum()
+    left.iter().zip(right).map(|(&l, &r)| i32::from(l) * i32::from(r)).sum()
 }
 
 #[cfg(test)]

@@ -45,9 +45,7 @@ pub(super) const TOKENS_MAX: usize = 512;
 /// Where the weight from input `input` to output `output` lies in a matrix with `inputs` inputs.
 pub(super) fn blocked_index(output: usize, input: usize, inputs: usize) -> usize {
     let block = (output / BLOCK_OUTPUTS) * (inputs / BLOCK_INPUTS) + input / BLOCK_INPUTS;
-    block * BLOCK_OUTPUTS * BLOCK_INPUTS
-        + (output % BLOCK_OUTPUTS) * BLOCK_INPUTS
-        + input % BLOCK_INPUTS
+    block * BLOCK_OUTPUTS * BLOCK_INPUTS + (output % BLOCK_OUTPUTS) * BLOCK_INPUTS + input % BLOCK_INPUTS
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -144,9 +142,7 @@ impl Packed {
             return Err(ModelError::Checksum);
         }
         let manifest_end = HEADER_BYTES + read_u32(header, 12) as usize;
-        let manifest = bytes
-            .get(HEADER_BYTES..manifest_end)
-            .ok_or(ModelError::NotAModel)?;
+        let manifest = bytes.get(HEADER_BYTES..manifest_end).ok_or(ModelError::NotAModel)?;
         let manifest: Manifest = serde_json::from_slice(manifest).map_err(ModelError::Manifest)?;
         manifest.check(bytes.len())?;
         Ok(Packed {
@@ -175,12 +171,7 @@ impl Packed {
         Ok(section.offset..section.offset + section.bytes)
     }
 
-    pub(super) fn floats(
-        &self,
-        name: &str,
-        rows: usize,
-        columns: usize,
-    ) -> Result<Box<[f32]>, ModelError> {
+    pub(super) fn floats(&self, name: &str, rows: usize, columns: usize) -> Result<Box<[f32]>, ModelError> {
         let range = self.section(name, SectionKind::F32, rows, columns)?;
         let (quads, _) = self.bytes[range].as_chunks::<4>();
         let floats: Box<[f32]> = quads.iter().map(|quad| f32::from_le_bytes(*quad)).collect();
@@ -194,12 +185,7 @@ impl Packed {
     }
 
     /// Numbers of input channels, each below `channels`.
-    pub(super) fn channels(
-        &self,
-        name: &str,
-        count: usize,
-        channels: usize,
-    ) -> Result<Box<[u16]>, ModelError> {
+    pub(super) fn channels(&self, name: &str, count: usize, channels: usize) -> Result<Box<[u16]>, ModelError> {
         let range = self.section(name, SectionKind::U16, 1, count)?;
         let (pairs, _) = self.bytes[range].as_chunks::<2>();
         let numbers: Box<[u16]> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
@@ -241,10 +227,7 @@ impl Manifest {
         if self.heads != super::model::HEADS {
             return refuse("heads", self.heads);
         }
-        if self.inner == 0
-            || !self.inner.is_multiple_of(OUTPUTS_MULTIPLE)
-            || self.inner > INNER_MAX
-        {
+        if self.inner == 0 || !self.inner.is_multiple_of(OUTPUTS_MULTIPLE) || self.inner > INNER_MAX {
             return refuse("inner", self.inner);
         }
         if self.tokens_max < 3 || self.tokens_max > TOKENS_MAX {

@@ -5,38 +5,45 @@ use std::collections::HashMap;
 /// The turns of all sessions.
 #[derive(Default)]
 pub(super) struct Chains {
-    /// By project and session: turn index and slot, ascending.
-    turns: HashMap<(u32, u32), Vec<(u32, u32)>>,
+    /// Number of the chain of a project and session.
+    numbers: HashMap<(u32, u32), u32>,
+    /// Turn index and slot, ascending.
+    turns: Vec<Vec<(u32, u32)>>,
     count: usize,
 }
 
+/// The chain of what stands next to nothing.
+pub(super) const NO_CHAIN: u32 = u32::MAX;
+
 impl Chains {
-    /// Adds a turn; the newest comes last in nearly all cases.
-    pub(super) fn insert(&mut self, session: (u32, u32), turn_index: u32, slot: u32) {
-        let turns = self.turns.entry(session).or_default();
+    /// Adds a turn and returns the number of its chain; the newest comes last in nearly all cases.
+    pub(super) fn insert(&mut self, session: (u32, u32), turn_index: u32, slot: u32) -> u32 {
+        let chain = *self.numbers.entry(session).or_insert_with(|| {
+            self.turns.push(Vec::new());
+            self.turns.len() as u32 - 1
+        });
+        let turns = &mut self.turns[chain as usize];
         let at = match turns.last() {
             Some((last, _)) if *last >= turn_index => turns.partition_point(|(index, _)| *index < turn_index),
             _ => turns.len(),
         };
         turns.insert(at, (turn_index, slot));
         self.count += 1;
+        chain
     }
 
-    pub(super) fn remove(&mut self, session: (u32, u32), turn_index: u32, slot: u32) {
-        let Some(turns) = self.turns.get_mut(&session) else { return };
+    pub(super) fn remove(&mut self, chain: u32, turn_index: u32, slot: u32) {
+        let Some(turns) = self.turns.get_mut(chain as usize) else { return };
         let start = turns.partition_point(|(index, _)| *index < turn_index);
         if let Some(at) = turns.iter().skip(start).position(|(_, found)| *found == slot) {
             turns.remove(start + at);
             self.count -= 1;
         }
-        if turns.is_empty() {
-            self.turns.remove(&session);
-        }
     }
 
     /// Slots of the turns two before, before, after and two after.
-    pub(super) fn around(&self, session: (u32, u32), turn_index: u32) -> [Option<u32>; 4] {
-        let Some(turns) = self.turns.get(&session) else { return [None; 4] };
+    pub(super) fn around(&self, chain: u32, turn_index: u32) -> [Option<u32>; 4] {
+        let Some(turns) = self.turns.get(chain as usize) else { return [None; 4] };
         // Positions are dense unless turns were erased, so the first guess nearly always hits.
         let first = turns.first().map_or(0, |(index, _)| *index);
         let guess = turn_index.wrapping_sub(first) as usize;
@@ -58,7 +65,7 @@ impl Chains {
     }
 
     pub(super) fn resident_bytes(&self) -> usize {
-        self.turns.capacity() * 8 / 7 * 33 + self.count * 8 * 4 / 3
+        self.numbers.capacity() * 8 / 7 * 13 + self.turns.capacity() * 24 + self.count * 8 * 4 / 3
     }
 }
 
@@ -69,13 +76,16 @@ mod tests {
     #[test]
     fn neighbours_are_found_by_position() {
         let mut chains = Chains::default();
+        let mut chain = NO_CHAIN;
         for index in [3, 0, 1, 2, 5] {
-            chains.insert((1, 1), index, index * 10);
+            chain = chains.insert((1, 1), index, index * 10);
         }
-        assert_eq!(chains.around((1, 1), 1), [None, Some(0), Some(20), Some(30)]);
-        chains.remove((1, 1), 2, 20);
-        assert_eq!(chains.around((1, 1), 3), [Some(10), None, None, Some(50)]);
-        assert_eq!(chains.around((1, 1), 5), [Some(30), None, None, None]);
-        assert_eq!(chains.around((1, 2), 1), [None; 4]);
+        assert_eq!(chains.around(chain, 1), [None, Some(0), Some(20), Some(30)]);
+        chains.remove(chain, 2, 20);
+        assert_eq!(chains.around(chain, 3), [Some(10), None, None, Some(50)]);
+        assert_eq!(chains.around(chain, 5), [Some(30), None, None, None]);
+        let other = chains.insert((1, 2), 1, 7);
+        assert_eq!(chains.around(other, 1), [None; 4]);
+        assert_eq!(chains.around(NO_CHAIN, 1), [None; 4]);
     }
 }

@@ -65,6 +65,8 @@ columns! {
     fingerprint: u64,
     /// Position in the session; `u32::MAX` for a memory.
     turn_index: u32,
+    /// Its session as a chain of turns.
+    chain: u32,
     /// Row of the vector.
     vector_row: u32,
     tags: Box<[u32]>,

@@ -25,7 +25,7 @@ use crate::text::calendar::Day;
 use crate::text::{self, Context, Form, Limits};
 use crate::vectors::{NO_ROW, Vectors};
 
-use chains::Chains;
+use chains::{Chains, NO_CHAIN};
 use columns::{Columns, NEVER, Row, flag};
 use interner::Interner;
 
@@ -59,6 +59,8 @@ pub struct TenantIndex {
     /// Slots of the memories that came from a turn, which may itself be absent.
     memories_of: HashMap<TurnId, Vec<u32>>,
     speakers: Speakers,
+    /// The terms of the day of the last document, which is that of the next one, too, as a rule.
+    day_terms: (Option<Day>, Vec<String>),
     fingerprints: RandomState,
 }
 
@@ -166,6 +168,7 @@ impl TenantIndex {
             chains: Chains::default(),
             memories_of: HashMap::new(),
             speakers: Speakers::default(),
+            day_terms: (None, Vec::new()),
             fingerprints: RandomState::new(),
         }
     }
@@ -277,7 +280,7 @@ impl TenantIndex {
         let slot = self.columns.len() as u32;
         let (length, flags) = self.index_words(document, when);
         self.lexicon.commit(slot);
-        let row = Row {
+        let mut row = Row {
             item: document.item,
             flags,
             kind: document.kind.map_or(0, |kind| kind.number()),
@@ -294,12 +297,13 @@ impl TenantIndex {
             length,
             fingerprint,
             turn_index: document.turn_index.unwrap_or(u32::MAX),
+            chain: NO_CHAIN,
             vector_row: NO_ROW,
             tags: document.tags.iter().map(|tag| self.names.tags.number(tag)).collect(),
             from_turns: document.from_turns.clone().into_boxed_slice(),
         };
         self.speakers.add(row.speaker, speaker);
-        self.link(slot, &row);
+        self.link(slot, &mut row);
         self.total_length += u64::from(length);
         self.columns.push(row);
         set_bit(&mut self.alive, slot);
@@ -334,17 +338,24 @@ impl TenantIndex {
             flags |= flag::NEGATED;
         }
         // The date is the same for all of a session: it is no part of the length.
-        text::date_terms(day, &mut |term, form| {
-            if form != Form::Written {
-                self.lexicon.count(term);
-            }
-        });
+        if self.day_terms.0 != Some(day) {
+            let mut terms = Vec::new();
+            text::date_terms(day, &mut |term, form| {
+                if form != Form::Written {
+                    terms.push(term.to_owned());
+                }
+            });
+            self.day_terms = (Some(day), terms);
+        }
+        self.day_terms.1.iter().for_each(|term| self.lexicon.count(term));
         (u16::try_from(length).unwrap_or(u16::MAX), flags)
     }
 
-    fn link(&mut self, slot: u32, row: &Row) {
+    /// Finds its neighbours and, for a memory, its turns.
+    fn link(&mut self, slot: u32, row: &mut Row) {
+        row.chain = NO_CHAIN;
         if row.turn_index != u32::MAX && row.session != 0 {
-            self.chains.insert((row.project, row.session), row.turn_index, slot);
+            row.chain = self.chains.insert((row.project, row.session), row.turn_index, slot);
         }
         self.boxed += row.boxed_bytes();
         for turn in &row.from_turns {
@@ -370,10 +381,7 @@ impl TenantIndex {
         }
         self.boxed -= self.columns.row(at).map_or(0, |row| row.boxed_bytes());
         self.speakers.remove(self.columns.speaker[at]);
-        if self.columns.turn_index[at] != u32::MAX {
-            let session = (self.columns.project[at], self.columns.session[at]);
-            self.chains.remove(session, self.columns.turn_index[at], slot);
-        }
+        self.chains.remove(self.columns.chain[at], self.columns.turn_index[at], slot);
         for turn in std::mem::take(&mut self.columns.from_turns[at]) {
             if let Some(memories) = self.memories_of.get_mut(&turn) {
                 memories.retain(|memory| *memory != slot);
@@ -408,7 +416,7 @@ impl TenantIndex {
             row.tags = row.tags.iter().map(|tag| fresh.names.tags.number(self.names.tags.name(*tag))).collect();
             row.vector_row = NO_ROW;
             fresh.speakers.add(row.speaker, speaker);
-            fresh.link(number, &row);
+            fresh.link(number, &mut row);
             fresh.total_length += u64::from(row.length);
             fresh.awaiting += usize::from(row.flags & flag::AWAITS_VECTOR != 0);
             set_bit(&mut fresh.alive, number);

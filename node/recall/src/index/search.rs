@@ -38,6 +38,7 @@ type Found = Vec<(f32, u32)>;
 struct Meaning {
     found: Found,
     best: Option<f32>,
+    /// The lowest cosine, 0 without any.
     low: f32,
 }
 
@@ -124,19 +125,15 @@ impl TenantIndex {
         scratch.meaning.resize(self.columns.len(), f32::NAN);
         let prepared = self.vectors.query(vector.components, vector.scale);
         let mut top = Top::new(&self.columns, query.tuning.candidates_per_lane);
-        // Summed in millionths, so that the order of slots cannot show in the last bits.
-        let (mut count, mut sum, mut lowest) = (0_i64, 0_i64, f32::INFINITY);
+        let mut lowest = f32::INFINITY;
         let Scratch { passes, meaning: cosines, .. } = scratch;
         self.vectors.scan(&prepared, |slot| bit(passes, slot), |slot, cosine| {
             cosines[slot as usize] = cosine;
-            count += 1;
-            sum += (cosine * 1e6) as i64;
             lowest = lowest.min(cosine);
             top.offer(cosine, slot);
         });
-        if count > 0 {
-            let mean = (sum as f64 / count as f64 / 1e6) as f32;
-            meaning.low = lowest + (mean - lowest) * query.tuning.dense_low_between;
+        if lowest.is_finite() {
+            meaning.low = lowest;
         }
         meaning.found = top.finish();
         meaning.best = meaning.found.first().map(|(cosine, _)| *cosine);
@@ -174,9 +171,8 @@ impl TenantIndex {
                     },
                     dense: scratch.meaning.get(at).filter(|cosine| !cosine.is_nan()).map(|cosine| Lane {
                         own: *cosine,
-                        // Beside an end, or a turn without a vector, the own value stands in: else ends would sink.
                         around: around.map(|near| {
-                            near.map(|near| scratch.meaning[near as usize]).filter(|near| !near.is_nan()).unwrap_or(*cosine * query.tuning.dense_edge)
+                            near.map(|near| scratch.meaning[near as usize]).filter(|near| !near.is_nan()).unwrap_or(*cosine)
                         }),
                     }),
                     named: named.is_some_and(|speaker| self.is_by(at, speaker)),
@@ -211,11 +207,8 @@ impl TenantIndex {
 
     /// The turns around a turn that the filter leaves, too: what may not be read may not lend its score either.
     fn around(&self, slot: usize, passes: &[u64]) -> [Option<u32>; 4] {
-        if self.columns.turn_index[slot] == u32::MAX || self.columns.session[slot] == 0 {
-            return [None; 4];
-        }
         self.chains
-            .around((self.columns.project[slot], self.columns.session[slot]), self.columns.turn_index[slot])
+            .around(self.columns.chain[slot], self.columns.turn_index[slot])
             .map(|near| near.filter(|near| bit(passes, *near)))
     }
 
@@ -230,6 +223,9 @@ impl TenantIndex {
 
     /// Whether a turn's memories were ended, and none of them holds.
     fn is_superseded(&self, slot: usize, filter: &Compiled) -> bool {
+        if self.memories_of.is_empty() {
+            return false;
+        }
         let Item::Turn(turn) = self.columns.item[slot] else { return false };
         let Some(memories) = self.memories_of.get(&turn) else { return false };
         let readable = |memory: &&u32| filter.readable(&self.columns, **memory as usize);
@@ -241,7 +237,8 @@ impl TenantIndex {
     /// memories lends its score to the best of them only; else one utterance would fill the answer.
     fn merge(&self, query: &IndexQuery<'_>, pool: &[u32], candidates: &[Candidate], fused: Vec<Fused>) -> Vec<Hit> {
         let mut places: HashMap<TurnId, usize> = HashMap::new();
-        for (place, one) in fused.iter().enumerate() {
+        let linked = if self.memories_of.is_empty() { &fused[..0] } else { &fused[..] };
+        for (place, one) in linked.iter().enumerate() {
             if let Item::Turn(turn) = candidates[one.candidate].item
                 && self.memories_of.contains_key(&turn)
             {
@@ -251,6 +248,7 @@ impl TenantIndex {
         let mut fused = fused;
         let mut turns_of: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut taken = vec![false; fused.len()];
+        let mut lent_to_any = false;
         for place in 0..fused.len() {
             let slot = pool[fused[place].candidate] as usize;
             if !fused[place].matches || matches!(self.columns.item[slot], Item::Turn(_)) {
@@ -263,6 +261,7 @@ impl TenantIndex {
                 let lent = std::mem::replace(&mut taken[*turn], true);
                 if !lent && fused[*turn].score > fused[place].score {
                     fused[place].score = fused[*turn].score;
+                    lent_to_any = true;
                 }
             }
             if !turns.is_empty() {
@@ -272,10 +271,13 @@ impl TenantIndex {
         let mut kept: Vec<Fused> = fused
             .into_iter()
             .zip(taken)
-            .filter(|(one, taken)| !taken && (one.matches || one.parts.lexical_spread >= query.tuning.context_floor))
+            // What only stands beside a match is no filling: dropping it costs nothing.
+            .filter(|(one, taken)| !taken && one.matches)
             .map(|(one, _)| one)
             .collect();
-        kept.sort_unstable_by(|a, b| rank::order(a, b, candidates));
+        if lent_to_any {
+            kept.sort_unstable_by(|a, b| rank::order(a, b, candidates));
+        }
         kept.truncate(query.limit);
         kept.into_iter()
             .map(|one| {

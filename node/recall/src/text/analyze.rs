@@ -155,6 +155,13 @@ enum Seen {
     How,
 }
 
+/// What stands between spaces and marks.
+struct Chunk {
+    start: usize,
+    /// Nothing but letters and digits.
+    plain: bool,
+}
+
 struct Reader<'a> {
     context: &'a Context,
     limits: &'a Limits,
@@ -168,7 +175,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&mut self, text: &str) {
-        let mut chunk: Option<usize> = None;
+        let mut chunk: Option<Chunk> = None;
         let mut run: Option<(usize, Family)> = None;
         for (at, c) in text.char_indices() {
             if self.full() {
@@ -183,11 +190,12 @@ impl Reader<'_> {
             }
             match class {
                 Class::Word | Class::Joiner | Class::Apostrophe => {
-                    chunk.get_or_insert(at);
+                    let chunk = chunk.get_or_insert(Chunk { start: at, plain: true });
+                    chunk.plain &= class == Class::Word;
                 }
                 Class::Run(_) | Class::Other | Class::Ignored => {
-                    if let Some(start) = chunk.take() {
-                        self.chunk(&text[start..at]);
+                    if let Some(chunk) = chunk.take() {
+                        self.chunk(&text[chunk.start..at], chunk.plain);
                     }
                     if let (Class::Run(family), None) = (class, run) {
                         run = Some((at, family));
@@ -195,8 +203,8 @@ impl Reader<'_> {
                 }
             }
         }
-        if let Some(start) = chunk {
-            self.chunk(&text[start..]);
+        if let Some(chunk) = chunk {
+            self.chunk(&text[chunk.start..], chunk.plain);
         }
         if let Some((start, _)) = run {
             self.run(&text[start..]);
@@ -237,7 +245,10 @@ impl Reader<'_> {
     }
 
     /// What stands between spaces and marks: a word, or several that something joins.
-    fn chunk(&mut self, raw: &str) {
+    fn chunk(&mut self, raw: &str, plain: bool) {
+        if plain {
+            return self.word(raw);
+        }
         let is_edge = |c: char| matches!(script::class(c), Class::Joiner | Class::Apostrophe);
         let head = raw.trim_start_matches(is_edge);
         let body = head.trim_end_matches(is_edge);
@@ -396,9 +407,13 @@ impl Reader<'_> {
         let mut lower = std::mem::take(&mut self.buffers.lower);
         let mut folded = std::mem::take(&mut self.buffers.folded);
         lower.clear();
-        lower.extend(raw.chars().flat_map(char::to_lowercase));
         folded.clear();
         fold(raw, &mut folded);
+        if raw.is_ascii() {
+            lower.push_str(&folded);
+        } else {
+            lower.extend(raw.chars().flat_map(char::to_lowercase));
+        }
         self.lower_word(raw, &lower, &folded);
         self.buffers.lower = lower;
         self.buffers.folded = folded;
@@ -421,7 +436,8 @@ impl Reader<'_> {
             self.analysis.says_number |= value != 1;
             return self.emit(&value.to_string(), Form::Word);
         }
-        if camel_parts(raw).nth(1).is_some() {
+        let has_inner_capital = raw.chars().skip(1).any(char::is_uppercase);
+        if has_inner_capital && camel_parts(raw).nth(1).is_some() {
             self.emit(folded, Form::Whole);
             for part in camel_parts(raw) {
                 let mut part_folded = String::new();
@@ -626,7 +642,9 @@ fn cut(text: &str, bytes: usize) -> &str {
 /// Appends lower case without the accents of Latin and Greek letters.
 fn fold(text: &str, into: &mut String) {
     if text.is_ascii() {
-        into.extend(text.bytes().map(|b| char::from(b.to_ascii_lowercase())));
+        let start = into.len();
+        into.push_str(text);
+        into[start..].make_ascii_lowercase();
         return;
     }
     for c in text.chars().flat_map(char::to_lowercase) {

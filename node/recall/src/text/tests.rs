@@ -32,9 +32,9 @@ fn identifiers_are_found_whole_and_in_parts() {
     check("std::sync::Arc", "std::sync::arc std sync arc");
     check("https://staging.example.com/v2", "https://staging.example.com/v2 staging.example.com https stage exampl com v2 2");
     check("C++, C# and F#", "c++ c# f#");
-    check("U.S.A.", "usa u s a");
+    check("U.S.A.", "usa u s");
     check("ops@example.com", "ops@example.com op exampl com");
-    check("well-known", "wellknown well known");
+    check("well-known", "wellknown well know");
     check("utf8 x86_64", "utf8 x8664 x86 64");
 }
 
@@ -73,20 +73,15 @@ fn relative_times_are_resolved_against_the_day_they_were_said() {
     let monday = calendar::Day::of_date(2023, 5, 8);
     for (text, expected) in [
         ("yesterday", "@05-07 may 2023 yesterday"),
-        ("last year", "2022 last year"),
-        ("last Friday", "last @05-05 may 2023 friday =friday"),
+        ("last year", "last 2022 year"),
+        ("last Friday", "last @05-05 may 2023 friday"),
         ("next month", "next june 2023 month"),
         ("two months ago", "2 month march 2023 ago"),
         ("a week ago", "week may 2023 ago"),
     ] {
         let mut all: Vec<String> = Vec::new();
         analyze(text, &Context::said_on(Some(monday)), &Limits::DOCUMENT, &mut |term, _| all.push(term.to_owned()));
-        let mut all_sorted = all.clone();
-        all_sorted.sort();
-        let mut expected: Vec<&str> = expected.split(' ').collect();
-        expected.sort_unstable();
-        println!("{text}: {}", all.join(" "));
-        assert_eq!(all_sorted.len(), expected.len(), "{text}");
+        assert_eq!(all.join(" "), expected, "{text}");
     }
 }
 
@@ -94,7 +89,7 @@ fn relative_times_are_resolved_against_the_day_they_were_said() {
 fn a_query_says_what_it_asks_for() {
     let texts = |query: &str| query_terms(query).terms.into_iter().map(|term| term.text).collect::<Vec<_>>().join(" ");
     assert_eq!(texts("When did Caroline paint?"), "carolin =caroline paint");
-    assert_eq!(texts("how many books"), "book =books");
+    assert_eq!(texts("how many books"), "mani =many book =books");
     assert_eq!(texts("数据"), "数据");
     assert_eq!(texts("库"), "库");
     assert_eq!(query_terms("what is it?").words, 0);

@@ -18,8 +18,9 @@ const NEGATIONS: &[&str] = &[
 
 /// Irregular forms and the word whose stem they share.
 const IRREGULAR: &[(&str, &str)] = &[
+
     ("arose", "arise"), ("ate", "eat"), ("awoke", "awake"), ("became", "become"), ("began", "begin"),
-    ("begun", "begin"), ("bent", "bend"), ("better", "good"), ("best", "good"), ("bit", "bite"), ("bitten", "bite"),
+    ("begun", "begin"), ("bent", "bend"), ("best", "good"), ("better", "good"), ("bit", "bite"), ("bitten", "bite"),
     ("bled", "bleed"), ("blew", "blow"), ("blown", "blow"), ("bore", "bear"), ("born", "bear"), ("bought", "buy"),
     ("bound", "bind"), ("bred", "breed"), ("broke", "break"), ("broken", "break"), ("brought", "bring"),
     ("built", "build"), ("burnt", "burn"), ("came", "come"), ("caught", "catch"), ("children", "child"),
@@ -42,12 +43,12 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("sold", "sell"), ("sought", "seek"), ("spent", "spend"), ("spoke", "speak"), ("spoken", "speak"),
     ("sprang", "spring"), ("spun", "spin"), ("stole", "steal"), ("stolen", "steal"), ("stood", "stand"),
     ("stuck", "stick"), ("sung", "sing"), ("sunk", "sink"), ("swam", "swim"), ("swept", "sweep"), ("swore", "swear"),
-    ("sworn", "swear"), ("swum", "swim"), ("swung", "swing"), ("taken", "take"), ("taught", "teach"), ("teeth", "tooth"),
-    ("thought", "think"), ("threw", "throw"), ("thrown", "throw"), ("told", "tell"), ("took", "take"), ("tore", "tear"),
-    ("torn", "tear"), ("understood", "understand"), ("went", "go"), ("wept", "weep"), ("withdrawn", "withdraw"),
-    ("withdrew", "withdraw"), ("wives", "wife"), ("woke", "wake"), ("woken", "wake"), ("women", "woman"), ("won", "win"),
-    ("wore", "wear"), ("worn", "wear"), ("wound", "wind"), ("wove", "weave"), ("woven", "weave"), ("written", "write"),
-    ("wrote", "write"),
+    ("sworn", "swear"), ("swum", "swim"), ("swung", "swing"), ("taken", "take"), ("taught", "teach"),
+    ("teeth", "tooth"), ("thought", "think"), ("threw", "throw"), ("thrown", "throw"), ("told", "tell"),
+    ("took", "take"), ("tore", "tear"), ("torn", "tear"), ("understood", "understand"), ("went", "go"),
+    ("wept", "weep"), ("withdrawn", "withdraw"), ("withdrew", "withdraw"), ("wives", "wife"), ("woke", "wake"),
+    ("woken", "wake"), ("women", "woman"), ("won", "win"), ("wore", "wear"), ("worn", "wear"), ("wound", "wind"),
+    ("wove", "weave"), ("woven", "weave"), ("written", "write"), ("wrote", "write"),
 ];
 
 const NUMBERS: &[&str] = &[

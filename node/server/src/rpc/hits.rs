@@ -181,11 +181,11 @@ impl Assembly {
 
 /// Four bytes that stand for an item in a cursor.
 pub(super) fn short_hash(item: Item) -> u32 {
-    let (tag, bytes) = match item {
-        Item::Memory(id) => (0u8, id.bytes()),
-        Item::Turn(id) => (1u8, id.bytes()),
+    let (is_turn, bytes) = match item {
+        Item::Memory(id) => (false, id.bytes()),
+        Item::Turn(id) => (true, id.bytes()),
     };
-    waggle_proto::wire::short_hash(tag == 1, &bytes)
+    wire::short_hash(is_turn, &bytes)
 }
 
 fn fusion(is_turn: bool, id: &[u8], score: f32) -> FusionHit {

@@ -11,7 +11,10 @@ use crate::options::{Identity, Start, StoreOptions};
 const SHARD: ShardId = ShardId(3);
 
 fn fresh(directory: &tempfile::TempDir) -> std::sync::Arc<Database> {
-    let identity = Identity { cluster: ClusterId([1; 16]), node: NodeId(1) };
+    let identity = Identity {
+        cluster: ClusterId([1; 16]),
+        node: NodeId(1),
+    };
     Database::open(directory.path(), &StoreOptions::development(Start::Fresh(identity))).unwrap()
 }
 
@@ -34,15 +37,26 @@ fn a_row_that_cannot_be_read_is_a_fault() {
 
     let view = database.view(SHARD);
     assert_eq!(view.get(&key), None);
-    assert!(matches!(view.check(), Err(Fault::MalformedRow { .. })), "{:?}", view.check());
+    assert!(
+        matches!(view.check(), Err(Fault::MalformedRow { .. })),
+        "{:?}",
+        view.check()
+    );
     assert!(view.scan(&key, &key, 9).is_empty());
-    assert!(matches!(database.read(SHARD, |rows| rows.get(&key)), Err(Fault::MalformedRow { .. })));
+    assert!(matches!(
+        database.read(SHARD, |rows| rows.get(&key)),
+        Err(Fault::MalformedRow { .. })
+    ));
 
     let mut transaction = database.transaction(SHARD);
     assert_eq!(transaction.get(&key), None);
     transaction.put(key.clone(), Row::Stamp(Stamp::default()));
     assert!(matches!(transaction.commit(b"9"), Err(Fault::MalformedRow { .. })));
-    assert_eq!(database.applied_state(SHARD), Ok(None), "nothing of a faulty transaction is written");
+    assert_eq!(
+        database.applied_state(SHARD),
+        Ok(None),
+        "nothing of a faulty transaction is written"
+    );
     assert_eq!(database.fault(), None, "the damage is one shard's; others go on");
 }
 
@@ -59,7 +73,11 @@ fn a_key_that_cannot_be_read_is_a_fault_of_the_scan() {
     for scan in [ShardView::scan, ShardView::scan_back] {
         let view = database.view(SHARD);
         assert!(scan(&view, &from, &to, 9).is_empty());
-        assert!(matches!(view.check(), Err(Fault::MalformedRow { .. })), "{:?}", view.check());
+        assert!(
+            matches!(view.check(), Err(Fault::MalformedRow { .. })),
+            "{:?}",
+            view.check()
+        );
     }
 }
 
@@ -72,7 +90,12 @@ fn a_row_under_a_key_of_another_kind_is_a_fault() {
     transaction.put(key.clone(), Row::Mark);
     assert!(matches!(transaction.commit(b""), Err(Fault::MisplacedRow { .. })));
 
-    put_raw(&database, &encode_key(SHARD, &key), KeyKind::LastStamp, &encode_row(&Row::Mark));
+    put_raw(
+        &database,
+        &encode_key(SHARD, &key),
+        KeyKind::LastStamp,
+        &encode_row(&Row::Mark),
+    );
     let view = database.view(SHARD);
     assert_eq!(view.get(&key), None);
     assert!(matches!(view.check(), Err(Fault::MalformedRow { .. })));
@@ -97,7 +120,11 @@ fn the_first_fault_is_the_one_that_stays() {
     let database = fresh(&directory);
     let mut transaction = database.transaction(SHARD);
     transaction.put(Key::Shard(ShardKey::LastStamp), Row::Mark);
-    let age = Key::Shard(ShardKey::RequestAge(Millis(1), tenant("acme"), RequestId(String::new())));
+    let age = Key::Shard(ShardKey::RequestAge(
+        Millis(1),
+        tenant("acme"),
+        RequestId(String::new()),
+    ));
     let memory = Key::Tenant(tenant("acme"), TenantKey::Memory(MemoryId::from_bytes([1; 16])));
     assert!(transaction.scan(&age, &memory, 1).is_empty());
     assert!(matches!(transaction.check(), Err(Fault::MisplacedRow { .. })));
@@ -112,7 +139,16 @@ fn after_a_failed_write_nothing_is_written_any_more() {
     let mut batch = WriteBatch::new();
     batch.delete_range_cf(family, b"z", b"a");
     let first = database.write_synced(batch, "write what fails");
-    assert!(matches!(first, Err(Fault::WriteFailed { operation: "write what fails", .. })), "{first:?}");
+    assert!(
+        matches!(
+            first,
+            Err(Fault::WriteFailed {
+                operation: "write what fails",
+                ..
+            })
+        ),
+        "{first:?}"
+    );
     let mut transaction = database.transaction(SHARD);
     transaction.put(Key::Shard(ShardKey::LastStamp), Row::Stamp(Stamp::default()));
     assert_eq!(transaction.commit(b""), first);

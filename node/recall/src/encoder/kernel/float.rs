@@ -224,11 +224,7 @@ impl HeadScratch {
 
 /// Every token looks at every token, head by head. `input` holds queries, keys and values side by side.
 #[inline(always)]
-pub(in crate::encoder) fn attention<K: Kernels>(
-    input: &[f32],
-    scratch: &mut HeadScratch,
-    output: &mut [f32],
-) {
+pub(in crate::encoder) fn attention<K: Kernels>(input: &[f32], scratch: &mut HeadScratch, output: &mut [f32]) {
     let tokens = input.len() / ATTENTION_WIDTH;
     let padded = tokens.next_multiple_of(LANES);
     for head in 0..HEADS {

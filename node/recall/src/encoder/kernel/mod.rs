@@ -89,9 +89,7 @@ pub(super) enum Engine {
 impl Engine {
     pub(super) fn choose(choice: KernelChoice) -> Result<Engine, ModelError> {
         match choice {
-            KernelChoice::Only(kernel) => {
-                Engine::for_kernel(kernel).ok_or(ModelError::KernelUnavailable { kernel })
-            }
+            KernelChoice::Only(kernel) => Engine::for_kernel(kernel).ok_or(ModelError::KernelUnavailable { kernel }),
             KernelChoice::Detect => Ok(Kernel::ALL
                 .into_iter()
                 .rev()
@@ -174,7 +172,9 @@ impl MatrixView<'_> {
             let (blocks, _) = quads.as_chunks::<BLOCK_OUTPUTS>();
             for block in blocks {
                 for (lane, quad) in lanes.iter_mut().zip(block) {
-                    *lane += quad.iter().map(|w| i32::from(w.cast_signed())).sum::<i32>();
+                    for weight in quad {
+                        *lane = lane.wrapping_add(i32::from(weight.cast_signed()));
+                    }
                 }
             }
             sums.extend(lanes.map(|sum| sum * -128));
@@ -185,7 +185,7 @@ impl MatrixView<'_> {
     /// Sizes `sums` for the rows of `input` and returns their number.
     ///
     /// # Panics
-    /// If the parts do not fit together: the kernels read and write on the strength of this check.
+    /// If the parts do not fit together.
     fn check(&self, input_len: usize, sums: &mut Vec<i32>) -> usize {
         assert!(self.inputs > 0 && self.inputs.is_multiple_of(BLOCK_INPUTS));
         assert!(self.outputs.is_multiple_of(OUTPUTS_MULTIPLE));

@@ -7,9 +7,6 @@ use crate::encoder::weights::{BLOCK_INPUTS, BLOCK_OUTPUTS};
 #[derive(Clone, Copy)]
 pub(in crate::encoder) struct Portable;
 
-/// Rows that share one reading of the weights.
-const ROWS: usize = 4;
-
 impl Kernels for Portable {
     type Activation = i16;
     const FUSED: bool = false;
@@ -26,21 +23,16 @@ impl Kernels for Portable {
 
     fn sums(self, input: &[i16], matrix: MatrixView<'_>, sums: &mut Vec<i32>) {
         matrix.check(input.len(), sums);
+        let mut lines = vec![0i16; matrix.inputs * BLOCK_OUTPUTS];
         let panels = matrix.weights.chunks_exact(matrix.inputs * BLOCK_OUTPUTS);
         for (index, panel) in panels.enumerate() {
-            let at = index * BLOCK_OUTPUTS;
-            let full = input.chunks_exact(ROWS * matrix.inputs);
-            let rest = full.remainder().chunks_exact(matrix.inputs);
-            let mut out = sums.chunks_exact_mut(matrix.outputs);
-            for rows in full {
-                let sums = tile::<ROWS>(panel, rows, matrix.inputs);
-                for (sum, row) in sums.iter().zip(out.by_ref()) {
-                    row[at..at + BLOCK_OUTPUTS].copy_from_slice(sum);
+            unblock(panel, &mut lines, matrix.inputs);
+            let rows = input.chunks_exact(matrix.inputs);
+            for (row, sums) in rows.zip(sums.chunks_exact_mut(matrix.outputs)) {
+                let sums = &mut sums[index * BLOCK_OUTPUTS..][..BLOCK_OUTPUTS];
+                for (sum, line) in sums.iter_mut().zip(lines.chunks_exact(matrix.inputs)) {
+                    *sum = dot(line, row);
                 }
-            }
-            for (row, out) in rest.zip(out) {
-                let [sum] = tile::<1>(panel, row, matrix.inputs);
-                out[at..at + BLOCK_OUTPUTS].copy_from_slice(&sum);
             }
         }
     }
@@ -50,28 +42,24 @@ impl Kernels for Portable {
     }
 }
 
-#[inline(always)]
-fn tile<const R: usize>(panel: &[u8], rows: &[i16], inputs: usize) -> [[i32; BLOCK_OUTPUTS]; R] {
-    // Two halves of every sum side by side, as multiply-and-add-pairs instructions leave them.
-    let mut halves = [[0i32; 2 * BLOCK_OUTPUTS]; R];
+/// From blocks to one line per output, wide enough to multiply: compilers know how to sum products along a line.
+fn unblock(panel: &[u8], lines: &mut [i16], inputs: usize) {
     let (quads, _) = panel.as_chunks::<BLOCK_INPUTS>();
     let (blocks, _) = quads.as_chunks::<BLOCK_OUTPUTS>();
-    let mut lines = rows.chunks_exact(inputs);
-    let rows: [&[[i16; BLOCK_INPUTS]]; R] =
-        std::array::from_fn(|_| lines.next().unwrap_or_default().as_chunks().0);
-    for (k, block) in blocks.iter().enumerate() {
-        let mut wide = [0i16; BLOCK_OUTPUTS * BLOCK_INPUTS];
-        for (wide, byte) in wide.iter_mut().zip(block.as_flattened()) {
-            *wide = i16::from(byte.cast_signed());
-        }
-        for (halves, row) in halves.iter_mut().zip(rows) {
-            let quad = row[k];
-            for pair in 0..2 * BLOCK_OUTPUTS {
-                let at = 2 * (pair % 2);
-                halves[pair] += i32::from(wide[2 * pair]) * i32::from(quad[at])
-                    + i32::from(wide[2 * pair + 1]) * i32::from(quad[at + 1]);
-            }
+    for (output, line) in lines.chunks_exact_mut(inputs).enumerate() {
+        let (line, _) = line.as_chunks_mut::<BLOCK_INPUTS>();
+        for (line, block) in line.iter_mut().zip(blocks) {
+            *line = block[output].map(|weight| i16::from(weight.cast_signed()));
         }
     }
-    halves.map(|halves| std::array::from_fn(|i| halves[2 * i] + halves[2 * i + 1]))
+}
+
+/// Cannot overflow (1,552 products below 2 to the 14); says so by wrapping, else builds with overflow checks cannot use
+/// vectors.
+#[inline]
+fn dot(line: &[i16], row: &[i16]) -> i32 {
+    let products = line.iter().zip(row);
+    products.fold(0i32, |sum, (w, x)| {
+        sum.wrapping_add(i32::from(*w).wrapping_mul(i32::from(*x)))
+    })
 }

@@ -23,11 +23,7 @@ struct Case {
 }
 
 fn cases(rows: usize, inputs: usize, outputs: usize) -> Vec<Case> {
-    let case = |name, input, weights| Case {
-        name,
-        input,
-        weights,
-    };
+    let case = |name, input, weights| Case { name, input, weights };
     let (cells, weights) = (rows * inputs, outputs * inputs);
     let signs = |count: usize| (0..count).map(|i| if i % 2 == 0 { 127 } else { -127 }).collect();
     vec![
@@ -49,11 +45,7 @@ fn sums_by<K: Kernels>(kernel: K, case: &Case, inputs: usize, outputs: usize) ->
         weights[place] = weight.cast_unsigned();
     }
     let offset_sums = MatrixView::offset_sums_of(&weights, inputs);
-    let input: Vec<K::Activation> = case
-        .input
-        .iter()
-        .map(|x| K::activation(i32::from(*x)))
-        .collect();
+    let input: Vec<K::Activation> = case.input.iter().map(|x| K::activation(i32::from(*x))).collect();
     let matrix = MatrixView {
         weights: &weights,
         inputs,
@@ -82,7 +74,14 @@ fn each_engine() -> impl Iterator<Item = Engine> {
 
 #[test]
 fn all_kernels_give_equal_whole_sums() {
-    for (inputs, outputs) in [(384, 1152), (384, 384), (1536, 384), (384, 1536), (400, 384), (1552, 384)] {
+    for (inputs, outputs) in [
+        (384, 1152),
+        (384, 384),
+        (1536, 384),
+        (384, 1536),
+        (400, 384),
+        (1552, 384),
+    ] {
         // All row counts that end in a tile of their own, and more than one full tile.
         for rows in (1..=13).chain([40]).take(if outputs == 384 { 14 } else { 4 }) {
             for case in cases(rows, inputs, outputs) {

@@ -1,12 +1,9 @@
 //! AVX2 and AVX-512 VNNI. The only module of this crate with `unsafe`.
 //!
-//! Two things are unsafe here, and each has one answer. Calling code compiled for an instruction set: the values
-//! [`Avx2`] and [`Avx512Vnni`] exist only after the machine was asked (`detect`). Reading and writing through pointers:
-//! `MatrixView::check` has compared all lengths before the first tile.
-#![expect(
-    unsafe_code,
-    reason = "vector instructions; safe Rust has no int8 dot product"
-)]
+//! Two things are unsafe here. Calling code compiled for an instruction set: the values [`Avx2`] and [`Avx512Vnni`]
+//! exist only after the machine was asked (`detect`). Turning arrays into registers: same size, any bits are valid.
+//! There are no pointers; lengths are checked by slicing before the loops.
+#![expect(unsafe_code, reason = "vector instructions; safe Rust has no int8 dot product")]
 
 use std::arch::x86_64::*;
 
@@ -15,6 +12,7 @@ use crate::encoder::model::{Forward, Quantised};
 use crate::encoder::weights::{BLOCK_INPUTS, BLOCK_OUTPUTS};
 
 const BLOCK_BYTES: usize = BLOCK_OUTPUTS * BLOCK_INPUTS;
+const HALF_BLOCK: usize = BLOCK_OUTPUTS / 2;
 
 /// Proof that this machine has AVX2 and FMA.
 #[derive(Clone, Copy)]
@@ -60,7 +58,7 @@ impl Kernels for Avx2 {
 
     fn sums(self, input: &[i16], matrix: MatrixView<'_>, sums: &mut Vec<i32>) {
         let rows = matrix.check(input.len(), sums);
-        // SAFETY: `self` proves AVX2; `check` has sized weights and sums for `rows` rows.
+        // SAFETY: `self` proves AVX2.
         unsafe { sums_avx2(input, rows, matrix, sums) }
     }
 
@@ -77,7 +75,7 @@ impl Kernels for Avx512Vnni {
 
     #[inline(always)]
     fn activation(value: i32) -> u8 {
-        (value + 128) as u8
+        value.wrapping_add(128) as u8
     }
 
     #[inline(always)]
@@ -87,7 +85,7 @@ impl Kernels for Avx512Vnni {
 
     fn sums(self, input: &[u8], matrix: MatrixView<'_>, sums: &mut Vec<i32>) {
         let rows = matrix.check(input.len(), sums);
-        // SAFETY: `self` proves the features; `check` has sized weights, offset sums and sums for `rows` rows.
+        // SAFETY: `self` proves the features.
         unsafe { sums_vnni(input, rows, matrix, sums) }
     }
 
@@ -107,154 +105,167 @@ fn forward_avx512(kernel: Avx512Vnni, task: Forward<'_>) {
     task.run(kernel);
 }
 
-/// # Safety
-/// The lengths must have passed `MatrixView::check` with `rows` as its answer.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-unsafe fn sums_vnni(input: &[u8], rows: usize, matrix: MatrixView<'_>, sums: &mut [i32]) {
+fn sums_vnni(input: &[u8], rows: usize, matrix: MatrixView<'_>, sums: &mut [i32]) {
     // Panels outside, rows inside: a group of panels stays in the cache while all rows pass.
     for at in (0..matrix.outputs).step_by(4 * BLOCK_OUTPUTS) {
         let mut row = 0;
         while row < rows {
-            // SAFETY: rows `row..row + R` exist in `input` and `sums`, outputs `at..at + 64` in the matrix.
-            unsafe {
-                let from = input.as_ptr().add(row * matrix.inputs);
-                let to = sums.as_mut_ptr().add(row * matrix.outputs + at);
-                match rows - row {
-                    1 => tile_vnni::<1>(from, matrix, at, to),
-                    2 => tile_vnni::<2>(from, matrix, at, to),
-                    3 => tile_vnni::<3>(from, matrix, at, to),
-                    4 | 7 | 8 => tile_vnni::<4>(from, matrix, at, to),
-                    5 | 9 | 10 => tile_vnni::<5>(from, matrix, at, to),
-                    _ => tile_vnni::<6>(from, matrix, at, to),
-                }
-            }
+            let from = &input[row * matrix.inputs..];
+            let to = &mut sums[row * matrix.outputs..];
             row += match rows - row {
-                few @ 1..=5 => few,
-                7 | 8 => 4,
-                9 | 10 => 5,
-                _ => 6,
+                1 => tile_vnni::<1>(from, matrix, at, to),
+                2 => tile_vnni::<2>(from, matrix, at, to),
+                3 => tile_vnni::<3>(from, matrix, at, to),
+                4 | 7 | 8 => tile_vnni::<4>(from, matrix, at, to),
+                5 | 9 | 10 => tile_vnni::<5>(from, matrix, at, to),
+                _ => tile_vnni::<6>(from, matrix, at, to),
             };
         }
     }
 }
 
-/// `R` rows by 64 outputs, all sums in registers.
-///
-/// # Safety
-/// `from` has `R` rows of `matrix.inputs`, `to` is 64 sums in each of `R` rows of `matrix.outputs`, outputs
-/// `at..at + 64` exist.
-#[inline]
+/// The first `R` rows by the 64 outputs from `at` on, all sums in registers. Returns `R`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-unsafe fn tile_vnni<const R: usize>(
-    from: *const u8,
-    matrix: MatrixView<'_>,
-    at: usize,
-    to: *mut i32,
-) {
+fn tile_vnni<const R: usize>(from: &[u8], matrix: MatrixView<'_>, at: usize, to: &mut [i32]) -> usize {
     let steps = matrix.inputs / BLOCK_INPUTS;
-    let panel_bytes = steps * BLOCK_BYTES;
-    // SAFETY: the caller's promise; a panel holds `steps` blocks of 64 bytes.
-    unsafe {
-        let panels = matrix.weights.as_ptr().add(at * matrix.inputs);
-        let mut sums = [[_mm512_setzero_si512(); 4]; R];
-        for p in 0..4 {
-            let start =
-                _mm512_loadu_si512(matrix.offset_sums.as_ptr().add(at + p * BLOCK_OUTPUTS).cast());
-            for row in &mut sums {
-                row[p] = start;
-            }
+    let (blocks, _) = matrix.weights[at * matrix.inputs..].as_chunks::<BLOCK_BYTES>();
+    let panels: [&[[u8; BLOCK_BYTES]]; 4] = [
+        &blocks[..steps],
+        &blocks[steps..][..steps],
+        &blocks[2 * steps..][..steps],
+        &blocks[3 * steps..][..steps],
+    ];
+    let (quads, _) = from.as_chunks::<BLOCK_INPUTS>();
+    // No closure here: it would not be inlined, and the loop below would check its bounds for every number.
+    let mut rows: [&[[u8; BLOCK_INPUTS]]; R] = [&[]; R];
+    for r in 0..R {
+        rows[r] = &quads[r * steps..][..steps];
+    }
+
+    let (starts, _) = matrix.offset_sums[at..].as_chunks::<BLOCK_OUTPUTS>();
+    let mut sums = [[_mm512_setzero_si512(); 4]; R];
+    for row in &mut sums {
+        for (sum, start) in row.iter_mut().zip(starts) {
+            *sum = wide_i32(start);
         }
-        for step in 0..steps {
-            let block = panels.add(step * BLOCK_BYTES);
-            let weights = [
-                _mm512_loadu_si512(block.cast()),
-                _mm512_loadu_si512(block.add(panel_bytes).cast()),
-                _mm512_loadu_si512(block.add(2 * panel_bytes).cast()),
-                _mm512_loadu_si512(block.add(3 * panel_bytes).cast()),
-            ];
-            for r in 0..R {
-                let quad = from.add(r * matrix.inputs + step * BLOCK_INPUTS);
-                let quad = _mm512_set1_epi32(quad.cast::<i32>().read_unaligned());
-                for p in 0..4 {
-                    sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], quad, weights[p]);
-                }
-            }
-        }
+    }
+    for step in 0..steps {
+        let weights = [
+            wide_u8(&panels[0][step]),
+            wide_u8(&panels[1][step]),
+            wide_u8(&panels[2][step]),
+            wide_u8(&panels[3][step]),
+        ];
         for r in 0..R {
+            let quad = _mm512_set1_epi32(i32::from_ne_bytes(rows[r][step]));
             for p in 0..4 {
-                let to = to.add(r * matrix.outputs + p * BLOCK_OUTPUTS);
-                _mm512_storeu_si512(to.cast(), sums[r][p]);
+                sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], quad, weights[p]);
             }
         }
     }
+    for (sums, to) in sums.iter().zip(to.chunks_mut(matrix.outputs)) {
+        let (to, _) = to[at..].as_chunks_mut::<BLOCK_OUTPUTS>();
+        for (to, sum) in to.iter_mut().zip(sums) {
+            *to = narrow_512(*sum);
+        }
+    }
+    R
 }
 
-/// # Safety
-/// The lengths must have passed `MatrixView::check` with `rows` as its answer.
 #[target_feature(enable = "avx2")]
-unsafe fn sums_avx2(input: &[i16], rows: usize, matrix: MatrixView<'_>, sums: &mut [i32]) {
-    for at in (0..matrix.outputs).step_by(BLOCK_OUTPUTS) {
+fn sums_avx2(input: &[i16], rows: usize, matrix: MatrixView<'_>, sums: &mut [i32]) {
+    for at in (0..matrix.outputs).step_by(HALF_BLOCK) {
         let mut row = 0;
         while row < rows {
-            // SAFETY: rows `row..row + R` exist in `input` and `sums`, outputs `at..at + 16` in the matrix.
-            unsafe {
-                let from = input.as_ptr().add(row * matrix.inputs);
-                let to = sums.as_mut_ptr().add(row * matrix.outputs + at);
-                match rows - row {
-                    1 => tile_avx2::<1>(from, matrix, at, to),
-                    2 | 4 => tile_avx2::<2>(from, matrix, at, to),
-                    _ => tile_avx2::<3>(from, matrix, at, to),
-                }
-            }
+            let from = &input[row * matrix.inputs..];
+            let to = &mut sums[row * matrix.outputs..];
             row += match rows - row {
-                1 => 1,
-                2 | 4 => 2,
-                _ => 3,
+                1 => tile_avx2::<1>(from, matrix, at, to),
+                2 => tile_avx2::<2>(from, matrix, at, to),
+                3 | 6 => tile_avx2::<3>(from, matrix, at, to),
+                4 | 7 | 8 => tile_avx2::<4>(from, matrix, at, to),
+                _ => tile_avx2::<5>(from, matrix, at, to),
             };
         }
     }
 }
 
-/// `R` rows by 16 outputs: twelve registers of sums for three rows, and every weight is widened once for all of them.
-///
-/// # Safety
-/// `from` has `R` rows of `matrix.inputs`, `to` is 16 sums in each of `R` rows of `matrix.outputs`, outputs
-/// `at..at + 16` exist.
-#[inline]
+/// The first `R` rows by the 8 outputs from `at` on: ten registers of sums for five rows, more would spill. Returns `R`.
 #[target_feature(enable = "avx2")]
-unsafe fn tile_avx2<const R: usize>(
-    from: *const i16,
-    matrix: MatrixView<'_>,
-    at: usize,
-    to: *mut i32,
-) {
-    // SAFETY: the caller's promise; a panel holds `inputs / 4` blocks of 64 bytes.
-    unsafe {
-        let panel = matrix.weights.as_ptr().add(at * matrix.inputs);
-        let mut sums = [[_mm256_setzero_si256(); 4]; R];
-        for step in 0..matrix.inputs / BLOCK_INPUTS {
-            let block = panel.add(step * BLOCK_BYTES);
-            let mut quads = [_mm256_setzero_si256(); R];
-            for (r, quad) in quads.iter_mut().enumerate() {
-                let four = from.add(r * matrix.inputs + step * BLOCK_INPUTS);
-                *quad = _mm256_set1_epi64x(four.cast::<i64>().read_unaligned());
-            }
-            for p in 0..4 {
-                let weights = _mm256_cvtepi8_epi16(_mm_loadu_si128(block.add(p * 16).cast()));
-                for r in 0..R {
-                    let pairs = _mm256_madd_epi16(weights, quads[r]);
-                    sums[r][p] = _mm256_add_epi32(sums[r][p], pairs);
-                }
-            }
-        }
-        // Each register holds two halves of four sums; hadd joins them, in the order 0 2 1 3 of pairs.
-        for (r, row) in sums.iter().enumerate() {
-            for half in 0..2 {
-                let joined = _mm256_hadd_epi32(row[2 * half], row[2 * half + 1]);
-                let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(joined);
-                let to = to.add(r * matrix.outputs + half * 8);
-                _mm256_storeu_si256(to.cast(), ordered);
-            }
+fn tile_avx2<const R: usize>(from: &[i16], matrix: MatrixView<'_>, at: usize, to: &mut [i32]) -> usize {
+    let steps = matrix.inputs / BLOCK_INPUTS;
+    let panel = at / BLOCK_OUTPUTS * BLOCK_OUTPUTS * matrix.inputs;
+    let (quarters, _) = matrix.weights[panel..].as_chunks::<16>();
+    let (halves, _) = quarters.as_chunks::<2>();
+    let (blocks, _) = halves.as_chunks::<2>();
+    let blocks = &blocks[..steps];
+    let half = at / HALF_BLOCK % 2;
+    let (quads, _) = from.as_chunks::<BLOCK_INPUTS>();
+    let mut rows: [&[[i16; BLOCK_INPUTS]]; R] = [&[]; R];
+    for r in 0..R {
+        rows[r] = &quads[r * steps..][..steps];
+    }
+
+    let mut sums = [[_mm256_setzero_si256(); 2]; R];
+    for step in 0..steps {
+        let weights = &blocks[step][half];
+        let low = _mm256_cvtepi8_epi16(half_u8(&weights[0]));
+        let high = _mm256_cvtepi8_epi16(half_u8(&weights[1]));
+        for r in 0..R {
+            let quad = _mm256_set1_epi64x(four_i16(rows[r][step]));
+            sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(low, quad));
+            sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(high, quad));
         }
     }
+    // Each register holds two halves of four sums; hadd joins them, in the order 0 2 1 3 of pairs.
+    for (sums, to) in sums.iter().zip(to.chunks_mut(matrix.outputs)) {
+        let joined = _mm256_hadd_epi32(sums[0], sums[1]);
+        let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(joined);
+        to[at..at + HALF_BLOCK].copy_from_slice(&narrow_256(ordered));
+    }
+    R
+}
+
+// Plain memory as registers and back, by value: no pointers, and any bits are valid on both sides.
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn wide_u8(bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: same size, all bits valid.
+    unsafe { std::mem::transmute::<[u8; 64], __m512i>(*bytes) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn wide_i32(numbers: &[i32; 16]) -> __m512i {
+    // SAFETY: same size, all bits valid.
+    unsafe { std::mem::transmute::<[i32; 16], __m512i>(*numbers) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn narrow_512(register: __m512i) -> [i32; 16] {
+    // SAFETY: same size, all bits valid.
+    unsafe { std::mem::transmute::<__m512i, [i32; 16]>(register) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn narrow_256(register: __m256i) -> [i32; 8] {
+    // SAFETY: same size, all bits valid.
+    unsafe { std::mem::transmute::<__m256i, [i32; 8]>(register) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn half_u8(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: same size, all bits valid.
+    unsafe { std::mem::transmute::<[u8; 16], __m128i>(*bytes) }
+}
+
+#[inline]
+fn four_i16(numbers: [i16; 4]) -> i64 {
+    // SAFETY: same size, all bits valid.
+    unsafe { std::mem::transmute::<[i16; 4], i64>(numbers) }
 }

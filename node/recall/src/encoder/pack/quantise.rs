@@ -14,8 +14,7 @@ pub(super) fn sections(
     let mut matrix = |weights: &[f32], bias: &[f32], name: String, parts: &mut Vec<Part>| {
         matrix(weights, bias, spread.next().unwrap_or([0; SPREAD]), name, parts);
     };
-    let embeddings =
-        tensors.floats("embeddings.word_embeddings.weight", &[words, DIMENSIONS])?;
+    let embeddings = tensors.floats("embeddings.word_embeddings.weight", &[words, DIMENSIONS])?;
     let (rows, scales) = quantised_rows(&embeddings, DIMENSIONS);
     parts.push(Part {
         name: "tokens".to_owned(),
@@ -84,12 +83,7 @@ fn positions(tensors: &Tensors<'_>, tokens_max: usize) -> Result<Vec<f32>, PackE
     Ok(places)
 }
 
-fn norm(
-    tensors: &Tensors<'_>,
-    from: &str,
-    to: &str,
-    parts: &mut Vec<Part>,
-) -> Result<(), PackError> {
+fn norm(tensors: &Tensors<'_>, from: &str, to: &str, parts: &mut Vec<Part>) -> Result<(), PackError> {
     for (tensor, name) in [("weight", "gain"), ("bias", "shift")] {
         let values = tensors.floats(&format!("{from}.{tensor}"), &[DIMENSIONS])?;
         parts.push(floats(format!("{to}.{name}"), 1, &values));
@@ -98,13 +92,7 @@ fn norm(
 }
 
 /// `sources` names the channels of which the matrix gets further copies.
-fn matrix(
-    weights: &[f32],
-    bias: &[f32],
-    sources: [u16; SPREAD],
-    name: String,
-    parts: &mut Vec<Part>,
-) {
+fn matrix(weights: &[f32], bias: &[f32], sources: [u16; SPREAD], name: String, parts: &mut Vec<Part>) {
     let outputs = bias.len();
     let inputs = weights.len() / outputs;
     let columns = inputs + SPREAD;

@@ -58,10 +58,7 @@ impl<'a> Tensors<'a> {
             return Err(wrong("has another shape than config.json says"));
         }
         let (from, to) = entry.data_offsets;
-        let bytes = self
-            .data
-            .get(from..to)
-            .ok_or(wrong("lies outside of the file"))?;
+        let bytes = self.data.get(from..to).ok_or(wrong("lies outside of the file"))?;
         let (quads, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() || quads.len() != shape.iter().product::<usize>() {
             return Err(wrong("has another size than its shape"));
@@ -75,13 +72,7 @@ impl<'a> Tensors<'a> {
 
     /// Rows of a matrix with `columns` columns, however many there are.
     pub(super) fn rows(&self, name: &str) -> usize {
-        let entry = self
-            .table
-            .get(name)
-            .or_else(|| self.table.get(&format!("bert.{name}")));
-        entry
-            .and_then(|entry| entry.shape.first())
-            .copied()
-            .unwrap_or(0)
+        let entry = self.table.get(name).or_else(|| self.table.get(&format!("bert.{name}")));
+        entry.and_then(|entry| entry.shape.first()).copied().unwrap_or(0)
     }
 }

@@ -128,5 +128,11 @@ fn another_file_under_a_known_name_is_refused() {
     };
     let result = pack_directory(&directory, &options);
     std::fs::remove_dir_all(&directory).expect("the place is ours");
-    assert!(matches!(result, Err(PackError::OtherFile { file: "model.safetensors", .. })));
+    assert!(matches!(
+        result,
+        Err(PackError::OtherFile {
+            file: "model.safetensors",
+            ..
+        })
+    ));
 }

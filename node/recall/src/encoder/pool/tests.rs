@@ -84,12 +84,23 @@ fn shutdown_answers_those_who_wait_and_those_who_come_later() {
 fn a_receiver_that_went_away_costs_no_encoding() {
     let pool = pool(1, 100);
     let stalled = stall(&pool);
-    let gone = pool.submit(Priority::Write, texts(50, "nobody wants this")).expect("there is room");
-    let last = pool.0.shared.queue.lock().writes.back().map(|text| Arc::clone(&text.batch));
+    let gone = pool
+        .submit(Priority::Write, texts(50, "nobody wants this"))
+        .expect("there is room");
+    let last = pool
+        .0
+        .shared
+        .queue
+        .lock()
+        .writes
+        .back()
+        .map(|text| Arc::clone(&text.batch));
     let batch = last.expect("one thread cannot hold all of them");
     drop(gone);
     drop(stalled);
-    let next = pool.submit(Priority::Write, texts(1, "but this")).expect("there is room");
+    let next = pool
+        .submit(Priority::Write, texts(1, "but this"))
+        .expect("there is room");
     assert_eq!(next.wait_blocking().map(|done| done.len()), Ok(1));
     // At most the text that was in hand when the receiver went.
     assert!(batch.lock().done.iter().flatten().count() <= 1);

@@ -2,6 +2,7 @@
 //! its own conversation. Writes a run file for `score.py` and prints the headline figures.
 //!
 //!     waggle-index-eval DATA_DIR [--vectors FILE] [--run FILE] [--set name=value]... [--explain QID]
+//!     waggle-index-eval --speed DOCUMENTS
 //!
 //! DATA_DIR holds `memories.jsonl` and `queries.jsonl`. The data is CC BY-NC: it is evaluated on, never shipped, and
 //! nothing that is derived from it may enter the repository.
@@ -24,6 +25,8 @@ use waggle_memory::rank::Tuning;
 use waggle_memory::tables::Item;
 use waggle_memory::time::Millis;
 use waggle_recall::index::{Document, Filter, IndexQuery, Preferences, QueryVector, TenantIndex};
+
+mod speed;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -51,6 +54,10 @@ fn run(arguments: Vec<String>) -> Result<(), Failure> {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--vectors" => vectors_file = Some(value()?),
+            "--speed" => {
+                speed::print(value()?.parse()?);
+                return Ok(());
+            }
             "--run" => run_file = Some(value()?),
             "--explain" => explained = Some(value()?),
             "--set" => set(&mut tuning, &value()?)?,
@@ -279,9 +286,6 @@ fn set(tuning: &mut Tuning, assignment: &str) -> Result<(), Failure> {
         "dense_spread" => tuning.dense_spread = four()?,
         "speaker_boost" => tuning.speaker_boost = number,
         "answer_boost" => tuning.answer_boost = number,
-        "dense_low_between" => tuning.dense_low_between = number,
-        "dense_edge" => tuning.dense_edge = number,
-        "context_floor" => tuning.context_floor = number,
         "meaning_floor" => tuning.meaning_floor = number,
         "candidates_per_lane" => tuning.candidates_per_lane = number as usize,
         "neighbours_of" => tuning.neighbours_of = number as usize,

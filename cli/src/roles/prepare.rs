@@ -1,0 +1,241 @@
+//! The data directory before a role starts: who uses it, whose it is, and the secrets and certificates in it.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use waggle_config::certificates::{self, Role, Subject};
+use waggle_config::identity::{self, Access, DataDir, Identity, IdentityError};
+use waggle_config::runtime::clock::Clock;
+use waggle_memory::meta::{ClusterId, NodeId};
+
+use crate::failure::{self, Failure};
+
+pub(crate) const FIRST_NODE: NodeId = NodeId(1);
+const SECRET_BYTES: usize = 32;
+
+/// Whether a start may make an identity where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhenNew {
+    Create,
+    Refuse,
+}
+
+/// A data directory that belongs to this process until it ends.
+pub(crate) struct Claimed {
+    pub(crate) dir: DataDir,
+    pub(crate) identity: Identity,
+    /// Nothing was ever acknowledged here.
+    pub(crate) is_new: bool,
+    /// The operating system takes the lock back when the file is closed, however the process ends.
+    _lock: File,
+}
+
+/// Locks the directory and finds out whose it is.
+pub(crate) fn claim(root: &Path, when_new: WhenNew) -> Result<Claimed> {
+    let root = std::path::absolute(root).with_context(|| format!("find {}", root.display()))?;
+    let dir = DataDir::new(&root);
+    let identity_known = Identity::load(&dir);
+    if when_new == WhenNew::Refuse
+        && let Err(error @ IdentityError::Missing(_)) = &identity_known
+    {
+        return Err(Failure::new(failure::CONFIGURATION, error.to_string())
+            .next("mount the right disk; or, to make a new cluster here, start once with --init")
+            .into());
+    }
+    let lock = lock(&dir)?;
+    let identity = match identity_known {
+        Ok(identity) => identity,
+        Err(IdentityError::Missing(_)) => {
+            let mut cluster = [0; 16];
+            random(&mut cluster)?;
+            Identity::create(&dir, Identity { cluster: ClusterId(cluster), node: FIRST_NODE })?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let is_new = !dir.started().exists();
+    if is_new && dir.store().exists() {
+        tracing::warn!(path = %dir.store().display(), "a first start did not end; beginning again");
+        fs::remove_dir_all(dir.store()).with_context(|| format!("remove {}", dir.store().display()))?;
+    }
+    Ok(Claimed { dir, identity, is_new, _lock: lock })
+}
+
+impl Claimed {
+    /// From now on a missing database is a loss. Call it when the node runs, before anybody can write to it.
+    pub(crate) fn mark_started(&self) -> Result<()> {
+        if self.is_new {
+            identity::write(&self.dir.started(), b"1\n", Access::Everyone)?;
+        }
+        Ok(())
+    }
+}
+
+fn lock(dir: &DataDir) -> Result<File> {
+    let path = dir.lock();
+    // Written by way of a helper that makes the directories with the right mode.
+    if !path.exists() {
+        identity::write(&path, b"", Access::Owner)?;
+    }
+    let file = File::options().write(true).open(&path).with_context(|| format!("open {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let what = format!("another waggle process uses {}", dir.root().display());
+            Err(Failure::new(failure::CONFLICT, what).next("stop it, or name another directory with --data").into())
+        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("lock {}", path.display())),
+    }
+}
+
+/// The secrets of a cluster; made when they are not there.
+pub(crate) fn ensure_secrets(dir: &DataDir) -> Result<()> {
+    for path in [dir.pepper(), dir.cluster_secret()] {
+        if !path.exists() {
+            let mut bytes = [0; SECRET_BYTES];
+            random(&mut bytes)?;
+            identity::write(&path, format!("{}\n", hex(&bytes)).as_bytes(), Access::Owner)?;
+        }
+    }
+    Ok(())
+}
+
+/// Authority and certificates, so that the same directory can be served by two processes.
+pub(crate) fn ensure_certificates(dir: &DataDir, node: NodeId, clock: &dyn Clock) -> Result<()> {
+    let certificates_dir = dir.certificates();
+    if !certificates_dir.join("ca.pem").exists() {
+        certificates::create_ca(&certificates_dir, clock.wall())?;
+    }
+    for subject in [Subject { role: Role::Node, id: node.0 }, Subject { role: Role::Gateway, id: 1 }] {
+        if !certificates::files(&certificates_dir, subject).certificate.exists() {
+            certificates::create(&certificates_dir, subject, clock.wall())?;
+        }
+    }
+    Ok(())
+}
+
+/// Configuration of the two roles over this directory. Written once: whoever edits it keeps the edit.
+pub(crate) fn ensure_config_files(dir: &DataDir, node: NodeId) -> Result<Vec<PathBuf>> {
+    let node_file = format!(
+        r#"# Written by `waggle dev`, for running its data as two processes: docs/running-two-processes.md.
+# Paths start at the directory of this file.
+
+[node]
+data_dir = ".."
+listen = "127.0.0.1:7710"
+admin_listen = "127.0.0.1:7711"
+store_bytes_max = "64MiB"
+disk_reserve_bytes = "256MiB"
+
+[tls]
+ca_file = "../certificates/ca.pem"
+certificate_file = "../certificates/node-{id}.pem"
+key_file = "../certificates/node-{id}.key"
+"#,
+        id = node.0
+    );
+    let gateway_file = format!(
+        r#"# Written by `waggle dev`, for running its data as two processes: docs/running-two-processes.md.
+# Paths start at the directory of this file.
+
+[gateway]
+listen = "127.0.0.1:7700"
+admin_listen = "127.0.0.1:7701"
+environment = "dev"
+node = "127.0.0.1:7710"
+node_id = {id}
+pepper_file = "../secrets/pepper"
+cluster_secret_file = "../secrets/cluster-secret"
+
+[tls]
+ca_file = "../certificates/ca.pem"
+certificate_file = "../certificates/gateway-1.pem"
+key_file = "../certificates/gateway-1.key"
+"#,
+        id = node.0
+    );
+    let mut paths = Vec::new();
+    for (role, text) in [("node", node_file), ("gateway", gateway_file)] {
+        let path = dir.config(role);
+        if !path.exists() {
+            identity::write(&path, text.as_bytes(), Access::Everyone)?;
+        }
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+fn random(bytes: &mut [u8]) -> Result<()> {
+    getrandom::fill(bytes).map_err(|error| anyhow::anyhow!("take randomness from the operating system: {error}"))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use waggle_config::raw::Raw;
+    use waggle_config::runtime::clock::System;
+    use waggle_config::{checked, identity::read_secret};
+
+    use super::*;
+
+    #[test]
+    fn a_directory_has_one_user_and_keeps_its_identity() {
+        let temp = tempfile::tempdir().expect("temporary directory");
+        let root = temp.path().join("data");
+        assert!(claim(&root, WhenNew::Refuse).is_err(), "nothing is there yet");
+        assert!(!root.exists(), "a refused start leaves nothing behind");
+        let first = claim(&root, WhenNew::Create).expect("new");
+        let error = claim(&root, WhenNew::Create).err().expect("in use");
+        assert!(error.to_string().contains("another waggle process uses"), "{error}");
+        let identity = first.identity;
+        drop(first);
+        let again = claim(&root, WhenNew::Refuse).expect("known");
+        assert_eq!(again.identity, identity);
+        assert!(again.is_new, "it never ran");
+        again.mark_started().expect("mark");
+        drop(again);
+        assert!(!claim(&root, WhenNew::Refuse).expect("known").is_new);
+    }
+
+    #[test]
+    fn what_an_unfinished_first_start_left_is_removed_and_nothing_later() {
+        let temp = tempfile::tempdir().expect("temporary directory");
+        let claimed = claim(temp.path(), WhenNew::Create).expect("new");
+        fs::create_dir(claimed.dir.store()).expect("store");
+        drop(claimed);
+        let claimed = claim(temp.path(), WhenNew::Create).expect("again");
+        assert!(!claimed.dir.store().exists());
+        fs::create_dir(claimed.dir.store()).expect("store");
+        claimed.mark_started().expect("mark");
+        drop(claimed);
+        assert!(claim(temp.path(), WhenNew::Create).expect("known").dir.store().exists());
+    }
+
+    #[test]
+    fn the_files_of_a_new_directory_fit_together() {
+        let temp = tempfile::tempdir().expect("temporary directory");
+        let claimed = claim(temp.path(), WhenNew::Create).expect("new");
+        let clock = System::new();
+        for _ in 0..2 {
+            ensure_secrets(&claimed.dir).expect("secrets");
+            ensure_certificates(&claimed.dir, FIRST_NODE, &clock).expect("certificates");
+            ensure_config_files(&claimed.dir, FIRST_NODE).expect("configuration");
+        }
+        let node = checked::node(&Raw::load(&claimed.dir.config("node"))).expect("node.toml");
+        let gateway = checked::gateway(&Raw::load(&claimed.dir.config("gateway"))).expect("gateway.toml");
+        let load = |files, role| certificates::load(files, role, clock.wall()).expect("certificate");
+        assert_eq!(load(node.tls(), Role::Node).subject, Subject { role: Role::Node, id: 1 });
+        assert_eq!(load(gateway.tls(), Role::Gateway).subject, Subject { role: Role::Gateway, id: 1 });
+        assert_eq!(read_secret(gateway.pepper_file()).expect("pepper").len(), 2 * SECRET_BYTES);
+        assert_eq!(node.data_dir().canonicalize().expect("path"), temp.path().canonicalize().expect("path"));
+    }
+}
