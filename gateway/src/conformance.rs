@@ -1,6 +1,8 @@
 //! Fixtures of the official MCP conformance suite, at /conformance/mcp behind the same layers as production. Only with
 //! the switch in the options, and only on a loopback listener.
 
+#![expect(deprecated, reason = "the older revisions have logging and sampling, and their suite asks for both")]
+
 mod input_required;
 mod prompts;
 mod resources;
@@ -50,7 +52,6 @@ fn from_json<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
 
 impl ServerHandler for Fixtures {
     fn get_info(&self) -> ServerConfig {
-        #[expect(deprecated, reason = "the older revisions have logging, and their suite asks for it")]
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
@@ -142,12 +143,10 @@ impl ServerHandler for Fixtures {
         Ok(read.with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private).into())
     }
 
-    #[expect(deprecated, reason = "the older revisions have it, and their suite asks for it")]
     async fn subscribe(&self, _: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         Ok(())
     }
 
-    #[expect(deprecated, reason = "the older revisions have it, and their suite asks for it")]
     async fn unsubscribe(&self, _: UnsubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::seal::keyed_hash;
 
 const VERSION: u8 = 1;
-const HEADER_BYTES: usize = 1 + 8 + 8 + 8 + 2 + 1;
+const HEADER_BYTES: usize = 1 + 8 + 8 + 8 + 2 + 2 + 1;
 const TAG_BYTES: usize = 16;
 /// More than this and the text would pass [`CURSOR_BYTES_MAX`].
 const SHOWN_MAX: usize = (CURSOR_BYTES_MAX * 3 / 4 - HEADER_BYTES - TAG_BYTES) / 4 - 1;
@@ -34,9 +34,16 @@ pub(crate) struct Walk {
     pub(crate) started: Millis,
     /// The state that the walk reads, as the node named it; 0 where a tool has none.
     pub(crate) read_stamp: i64,
-    /// Items shown that count toward max_nodes.
-    pub(crate) counted: u16,
+    /// What the first answer found and no page has shown yet: later pages bring no more than that.
+    pub(crate) left: Left,
     pub(crate) position: Position,
+}
+
+/// How many nodes and turns of an answer are still to come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) nodes: u16,
+    pub(crate) turns: u16,
 }
 
 /// What earlier pages showed.
@@ -75,7 +82,7 @@ impl Position {
     }
 }
 
-/// Names an item in [`Position::Shown`]: the first four bytes (big endian) of the xxh3 of its identity.
+/// Names an item in [`Position::Shown`]. Memories and turns of a query have the hash that nodes use as well.
 pub(crate) fn item_hash(identity: &[u8]) -> u32 {
     (xxh3_64(identity) >> 32) as u32
 }
@@ -97,7 +104,8 @@ impl Cursors {
         bytes.extend(now.0.to_be_bytes());
         bytes.extend(walk.started.0.to_be_bytes());
         bytes.extend(walk.read_stamp.to_be_bytes());
-        bytes.extend(walk.counted.to_be_bytes());
+        bytes.extend(walk.left.nodes.to_be_bytes());
+        bytes.extend(walk.left.turns.to_be_bytes());
         match &walk.position {
             Position::Shown(shown) => {
                 bytes.push(0);
@@ -173,7 +181,7 @@ fn read(mut body: &[u8]) -> Option<(Millis, Walk)> {
     let issued = Millis(i64::from_be_bytes(take(&mut body)?));
     let started = Millis(i64::from_be_bytes(take(&mut body)?));
     let read_stamp = i64::from_be_bytes(take(&mut body)?);
-    let counted = u16::from_be_bytes(take(&mut body)?);
+    let left = Left { nodes: u16::from_be_bytes(take(&mut body)?), turns: u16::from_be_bytes(take(&mut body)?) };
     let position = match take::<1>(&mut body)? {
         [0] if body.len().is_multiple_of(4) => {
             let mut shown = Vec::with_capacity(body.len() / 4);
@@ -185,7 +193,7 @@ fn read(mut body: &[u8]) -> Option<(Millis, Walk)> {
         [1] if body.len() == 4 => Position::Offset(u32::from_be_bytes(take(&mut body)?)),
         _ => return None,
     };
-    Some((issued, Walk { started, read_stamp, counted, position }))
+    Some((issued, Walk { started, read_stamp, left, position }))
 }
 
 #[cfg(test)]
@@ -199,7 +207,7 @@ mod tests {
     }
 
     fn walk(position: Position) -> Walk {
-        Walk { started: NOW, read_stamp: 42, counted: 3, position }
+        Walk { started: NOW, read_stamp: 42, left: Left { nodes: 3, turns: 1 }, position }
     }
 
     #[test]

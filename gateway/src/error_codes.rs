@@ -23,6 +23,7 @@ pub const ERROR_CODES: &[(&str, u16)] = &[
     ("quota_exceeded", 429),
     ("internal_error", 500),
     ("service_unavailable", 503),
+    ("storage_full", 503),
 ];
 
 /// The table's own text of a code, and its status.

@@ -28,6 +28,8 @@ use crate::fault::Fault;
 const ATTEMPTS_MAX: usize = 12;
 const PAUSE_MIN: Duration = Duration::from_millis(15);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// A node that asks for more patience than this, such as one with a full disk, is believed: the caller waits, not we.
+const PATIENCE_MAX: Duration = Duration::from_secs(5);
 /// A credential is checked within this time or the request is refused as unavailable.
 const META_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -273,6 +275,7 @@ fn judge(status: &Status) -> Next {
 fn judge_detail(detail: &ErrorDetail) -> Next {
     let pause = Duration::from_millis(detail.retry_after_ms).min(PAUSE_MAX);
     match detail.family() {
+        Family::NotExecuted if detail.retry_after_ms > PATIENCE_MAX.as_millis() as u64 => Next::GiveUp(told(detail)),
         Family::NotExecuted => Next::Retry { pause, refresh: detail.code == "wrong_shard", certain: true },
         Family::Unknown => Next::Retry { pause, refresh: false, certain: false },
         Family::Halted => {
@@ -282,20 +285,23 @@ fn judge_detail(detail: &ErrorDetail) -> Next {
                 Duration::from_secs(30),
             ))
         }
-        Family::Rejected | Family::Unspecified => {
-            if crate::error_codes::find(&detail.code).is_none() {
-                tracing::error!(code = detail.code, "a node answered an unknown error code");
-            }
-            let mut fault = Fault::new(&detail.code, detail.message.clone()).with_field(&detail.field);
-            if detail.retry_after_ms > 0 {
-                fault = fault.with_retry_after(Duration::from_millis(detail.retry_after_ms));
-            }
-            if detail.current_version > 0 {
-                fault = fault.with_current_version(detail.current_version);
-            }
-            Next::GiveUp(fault)
-        }
+        Family::Rejected | Family::Unspecified => Next::GiveUp(told(detail)),
     }
+}
+
+/// What the node says, as our caller is told.
+fn told(detail: &ErrorDetail) -> Fault {
+    if crate::error_codes::find(&detail.code).is_none() {
+        tracing::error!(code = detail.code, "a node answered an unknown error code");
+    }
+    let mut fault = Fault::new(&detail.code, detail.message.clone()).with_field(&detail.field);
+    if detail.retry_after_ms > 0 {
+        fault = fault.with_retry_after(Duration::from_millis(detail.retry_after_ms));
+    }
+    if detail.current_version > 0 {
+        fault = fault.with_current_version(detail.current_version);
+    }
+    fault
 }
 
 /// A status without our details comes from the transport, or from a node that failed badly.

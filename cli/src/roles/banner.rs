@@ -71,18 +71,20 @@ Ctrl-C ends it; the data stays, and the next start prints the same key.
 mod tests {
     use super::*;
 
-    const READY: Ready<'static> = Ready {
-        mcp_url: "http://127.0.0.1:7700/mcp",
-        admin_url: "http://127.0.0.1:7701",
-        api_key: "wg_dev_k_s_c",
-        tenant: "dev",
-        data_dir: Path::new("/data"),
-        limits: false,
-    };
+    fn ready() -> Ready<'static> {
+        Ready {
+            mcp_url: "http://127.0.0.1:7700/mcp",
+            admin_url: "http://127.0.0.1:7701",
+            api_key: "wg_dev_k_s_c",
+            tenant: "dev",
+            data_dir: Path::new("/data"),
+            limits: false,
+        }
+    }
 
     #[test]
     fn programs_get_one_line_of_json() {
-        let line = READY.json();
+        let line = ready().json();
         assert_eq!(line.matches('\n').count(), 1);
         let fields: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(fields["mcp_url"], "http://127.0.0.1:7700/mcp");
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn snippets_for_editors_are_json() {
-        let text = READY.text();
+        let text = ready().text();
         let snippets: Vec<&str> = text.lines().map(str::trim).filter(|line| line.starts_with('{')).collect();
         assert_eq!(snippets.len(), 2);
         for snippet in snippets {

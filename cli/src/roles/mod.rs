@@ -8,6 +8,7 @@ mod banner;
 mod bootstrap;
 mod channel;
 mod logging;
+mod node_admin;
 mod observe;
 mod prepare;
 mod shutdown;

@@ -23,7 +23,7 @@ use waggle_proto::wire::meta_service_client::MetaServiceClient;
 use super::bootstrap::Bootstrap;
 use super::dev::{self, RPC_TASK};
 use super::prepare::{self, Claimed, WhenNew};
-use super::{channel, logging, observe, shutdown};
+use super::{channel, logging, node_admin, observe, shutdown};
 use crate::commands;
 
 #[derive(clap::Args)]
@@ -63,8 +63,9 @@ async fn serve(args: &Args, config: NodeConfig, material: Material, clock: Arc<d
     }
     claimed.mark_started()?;
     let address = listener.local_addr().context("ask for the listening address")?;
+    let probe = node.status_probe();
     let running = RunningNode::serve_tls(node, listener, &material, &tasks)?;
-    drop(metrics);
+    node_admin::serve(config.admin_listen(), probe, metrics, running.stop.clone(), &tasks).await?;
     tracing::info!(%address, node = %claimed.identity.node, cluster = %claimed.identity.cluster, "ready");
     tasks.stopping().cancelled().await;
     tokio::select! {

@@ -162,7 +162,6 @@ async fn logging(context: &RequestContext<RoleServer>) -> Result<CallToolRespons
     for words in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         if wanted {
             let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(words));
-            #[expect(deprecated, reason = "the older revisions have logging, and their suite asks for it")]
             context.peer.notify_logging_message(message).await.map_err(failed)?;
         }
         tokio::time::sleep(STEP).await;
@@ -193,7 +192,6 @@ fn streaming_elicitation(request: &CallToolRequestParams) -> Result<CallToolResp
 
 async fn sampling(context: &RequestContext<RoleServer>, prompt: String) -> Result<CallToolResponse, ErrorData> {
     let question = CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], 100);
-    #[expect(deprecated, reason = "the older revisions have sampling, and their suite asks for it")]
     let answer = context.peer.create_message(question).await.map_err(failed)?;
     let text = answer.message.content.first().and_then(|content| content.as_text()).map(|text| text.text.clone());
     said(format!("LLM response: {}", text.unwrap_or_default()))

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::cursor::Left;
 use crate::mcp::text;
 
 /// Answers of tools without pages: what clients show without cutting.
@@ -36,8 +37,15 @@ pub(crate) struct Item {
     pub(crate) hash: u32,
     /// What links attach to.
     pub(crate) id: Option<[u8; 16]>,
-    /// Whether it counts toward max_nodes.
-    pub(crate) counted: bool,
+    pub(crate) count: Count,
+}
+
+/// What of [`Left`] an item takes when it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Count {
+    None,
+    Node,
+    Turn,
 }
 
 impl Item {
@@ -48,7 +56,7 @@ impl Item {
             also: Vec::new(),
             hash: crate::cursor::item_hash(identity),
             id: identity.try_into().ok(),
-            counted: false,
+            count: Count::None,
         }
     }
 }
@@ -97,8 +105,8 @@ impl Fitted {
     }
 }
 
-/// Makes the cursor after showing these hashes, so many of which count, at this read stamp.
-pub(crate) type Seal<'a> = &'a dyn Fn(&[u32], u16, i64) -> String;
+/// Makes the cursor after showing these hashes, with so much left, at this read stamp.
+pub(crate) type Seal<'a> = &'a dyn Fn(&[u32], Left, i64) -> String;
 
 impl Answer {
     pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
@@ -207,8 +215,7 @@ impl Answer {
         }
         if let (true, Some(seal)) = (truncated, seal) {
             let hashes: Vec<u32> = items.iter().map(|item| item.hash).collect();
-            let counted = items.iter().filter(|item| item.counted).count();
-            let cursor = seal(&hashes, u16::try_from(counted).unwrap_or(u16::MAX), self.read_stamp);
+            let cursor = seal(&hashes, left_in(self.items.get(shown..).unwrap_or_default()), self.read_stamp);
             structured.insert("next_cursor".into(), cursor.into());
         }
         if seal.is_some() {
@@ -286,6 +293,13 @@ impl Needs {
     }
 }
 
+fn left_in(items: &[Item]) -> Left {
+    let count = |what: Count| {
+        u16::try_from(items.iter().filter(|item| item.count == what).count()).unwrap_or(u16::MAX)
+    };
+    Left { nodes: count(Count::Node), turns: count(Count::Turn) }
+}
+
 fn structured_and_text(structured: &Map<String, Value>) -> Fitted {
     Fitted { text: text::render(structured), structured: Value::Object(structured.clone()) }
 }
@@ -356,7 +370,7 @@ mod tests {
             let value = json!({"id": format!("id-{number}"), "content": "ü\"".repeat(content_bytes / 3)});
             let mut item = Item::listed("nodes", value, &id);
             item.also.push(("fusion_hits", json!({"rank": number})));
-            item.counted = true;
+            item.count = Count::Node;
             answer.items.push(item);
         }
         answer
@@ -364,7 +378,7 @@ mod tests {
 
     #[test]
     fn no_budget_is_ever_passed() {
-        let seal = |hashes: &[u32], _: u16, _: i64| "c".repeat(60 + 6 * hashes.len());
+        let seal = |hashes: &[u32], _: Left, _: i64| "c".repeat(60 + 6 * hashes.len());
         for count in [0, 1, 2, 7, 60, 200] {
             for content_bytes in [3, 90, 600, 5_000, 65_000] {
                 for tokens in [200, 350, 2_000, 20_000] {
@@ -381,7 +395,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_not_left_out() {
-        let seal = |_: &[u32], _: u16, _: i64| String::from("c");
+        let seal = |_: &[u32], _: Left, _: i64| String::from("c");
         let fitted = answer(20, 90).fit(2_000, Some(&seal));
         assert_eq!(fitted.structured["nodes"].as_array().map(Vec::len), Some(20));
         let some = answer(200, 90).fit(2_000, Some(&seal));
@@ -390,7 +404,7 @@ mod tests {
 
     #[test]
     fn links_come_with_their_ends() {
-        let seal = |_: &[u32], _: u16, _: i64| "c".repeat(100);
+        let seal = |_: &[u32], _: Left, _: i64| "c".repeat(100);
         let mut answer = answer(100, 90);
         answer.attached.push(Attached { list: "edges", value: json!({"id": "e1"}), needs: Needs::Both([0; 16], [1; 16]) });
         answer.attached.push(Attached { list: "edges", value: json!({"id": "e2"}), needs: Needs::Both([0; 16], [99; 16]) });

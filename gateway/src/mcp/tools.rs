@@ -19,7 +19,7 @@ use waggle_memory::time::Millis;
 
 use crate::app::App;
 use crate::auth::Caller;
-use crate::cursor::{Binding, Walk};
+use crate::cursor::{Binding, Left, Walk};
 use crate::fault::Fault;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::result::{Answer, Fitted};
@@ -83,11 +83,11 @@ impl ToolCall<'_> {
             return answer.fit(crate::mcp::result::UNPAGED_TOKENS_MAX, None);
         }
         let walk = self.walk.clone().unwrap_or_else(|| Walk { started: self.now, ..Walk::default() });
-        let seal = |shown: &[u32], counted: u16, read_stamp: i64| {
+        let seal = |shown: &[u32], left: Left, read_stamp: i64| {
             let walk = Walk {
                 started: walk.started,
                 read_stamp: if walk.read_stamp == 0 { read_stamp } else { walk.read_stamp },
-                counted: walk.counted.saturating_add(counted),
+                left,
                 position: walk.position.after(shown),
             };
             self.app.cursors.seal(&walk, self.binding(), self.now)

@@ -1,6 +1,6 @@
 //! A gateway before a scripted node: both services in this process, over an in-memory pipe.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 pub mod stub;
 

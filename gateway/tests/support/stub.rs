@@ -198,7 +198,7 @@ impl MemoryService for Shared {
         let request = request.into_inner();
         self.0.enter(request.context.clone())?;
         let known = self.0.memories.lock().expect("memories").clone();
-        let hash = |memory: &Memory| (xxhash_rust::xxh3::xxh3_64(&memory.id) >> 32) as u32;
+        let hash = |memory: &Memory| short_hash(false, &memory.id);
         let nodes: Vec<NodeHit> = known
             .iter()
             .filter(|memory| !request.shown.contains(&hash(memory)))

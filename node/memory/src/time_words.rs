@@ -66,7 +66,12 @@ pub fn interpret(query: &str, now: Millis) -> TimeIntent {
             (token.kind, token.lower) = (TokenKind::Quoted, String::new());
         }
     }
-    let mut reader = Reader { tokens: all, today: day_of(now), now, intent: TimeIntent::default() };
+    let mut reader = Reader {
+        tokens: all,
+        today: day_of(now),
+        now,
+        intent: TimeIntent::default(),
+    };
     let mut at = 0;
     while at < reader.tokens.len() {
         at += reader.step(at).max(1);
@@ -76,17 +81,30 @@ pub fn interpret(query: &str, now: Millis) -> TimeIntent {
 
 impl Reader {
     fn word(&self, at: usize) -> &str {
-        self.tokens.get(at).filter(|t| t.kind == TokenKind::Word).map_or("", |t| t.lower.as_str())
+        self.tokens
+            .get(at)
+            .filter(|t| t.kind == TokenKind::Word)
+            .map_or("", |t| t.lower.as_str())
     }
 
     /// Whether the blank-separated words of `phrase` stand at `at`; how many they are.
     fn phrase(&self, at: usize, phrase: &str) -> Option<usize> {
         let count = phrase.split(' ').count();
-        phrase.split(' ').enumerate().all(|(i, w)| self.word(at + i) == w).then_some(count)
+        phrase
+            .split(' ')
+            .enumerate()
+            .all(|(i, w)| self.word(at + i) == w)
+            .then_some(count)
     }
 
     fn understood(&mut self, at: usize, taken: usize) -> usize {
-        let words: Vec<&str> = self.tokens.get(at..at + taken).unwrap_or_default().iter().map(|t| t.lower.as_str()).collect();
+        let words: Vec<&str> = self
+            .tokens
+            .get(at..at + taken)
+            .unwrap_or_default()
+            .iter()
+            .map(|t| t.lower.as_str())
+            .collect();
         self.intent.words.push(words.join(" "));
         taken
     }
@@ -99,15 +117,62 @@ impl Reader {
 
     /// Reads what stands at `at`; how many tokens it took.
     fn step(&mut self, at: usize) -> usize {
-        const CHANGES: &[&str] = &["what changed", "what has changed", "history of", "the history", "evolution of", "how has", "how did", "changes to"];
-        const FORMER: &[&str] = &["previously", "formerly", "used to", "the old", "before that", "the previous", "the former"];
-        const OLDEST: &[&str] = &[
-            "originally", "initially", "at first", "first discussed", "first decided", "first mentioned", "first proposed",
-            "first chosen", "first choose", "the original", "the initial", "in the beginning",
+        const CHANGES: &[&str] = &[
+            "what changed",
+            "what has changed",
+            "history of",
+            "the history",
+            "evolution of",
+            "how has",
+            "how did",
+            "changes to",
         ];
-        const LATEST: &[&str] = &["latest", "newest", "most recent", "most recently", "current", "currently", "now", "right now", "still"];
+        const FORMER: &[&str] = &[
+            "previously",
+            "formerly",
+            "used to",
+            "the old",
+            "before that",
+            "the previous",
+            "the former",
+        ];
+        const OLDEST: &[&str] = &[
+            "originally",
+            "initially",
+            "at first",
+            "first discussed",
+            "first decided",
+            "first mentioned",
+            "first proposed",
+            "first chosen",
+            "first choose",
+            "the original",
+            "the initial",
+            "in the beginning",
+        ];
+        const LATEST: &[&str] = &[
+            "latest",
+            "newest",
+            "most recent",
+            "most recently",
+            "current",
+            "currently",
+            "now",
+            "right now",
+            "still",
+        ];
         const RECENT: &[&str] = &["recently", "lately", "recent"];
-        const AHEAD: &[&str] = &["planned", "upcoming", "next week", "next month", "next quarter", "next year", "next", "tomorrow", "scheduled"];
+        const AHEAD: &[&str] = &[
+            "planned",
+            "upcoming",
+            "next week",
+            "next month",
+            "next quarter",
+            "next year",
+            "next",
+            "tomorrow",
+            "scheduled",
+        ];
         if let Some(taken) = self.as_of(at).or_else(|| self.period(at)) {
             return self.understood(at, taken);
         }
@@ -115,7 +180,8 @@ impl Reader {
         if let Some(taken) = longest(self, CHANGES) {
             // "How did X evolve": the verb decides.
             let asks = self.word(at) == "how";
-            let moves = (at..at + 12).any(|i| is_in(list!("evolve evolved change changed develop developed"), self.word(i)));
+            let moves =
+                (at..at + 12).any(|i| is_in(list!("evolve evolved change changed develop developed"), self.word(i)));
             if !asks || moves {
                 self.intent.include_closed = true;
                 self.order(TimeOrder::Oldest);
@@ -340,6 +406,9 @@ mod tests {
 
     #[test]
     fn what_was_understood_is_named() {
-        assert_eq!(interpret("latest decision since January", NOW).words, ["latest", "since january"]);
+        assert_eq!(
+            interpret("latest decision since January", NOW).words,
+            ["latest", "since january"]
+        );
     }
 }

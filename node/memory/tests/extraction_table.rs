@@ -20,7 +20,7 @@ E03 | We chose PostgreSQL over MySQL because MySQL replication has been painful.
 E04 | Concurrent writes are blocking us, so let's use PostgreSQL. | | F ; D choice:postgresql | 1 depends_on 0
 E05 | The deadline moved to March, so we dropped the GraphQL migration. | | F schedule label="Deadline" ; D negated choice:graphql | 1 depends_on 0
 E06 | The team is more familiar with MySQL, so we may switch to MySQL. | | F ; N hedged weak | 1 depends_on 0 weak
-E07 | I prefer tabs over spaces. | | P choice:tab rejected:space |
+E07 | I prefer tabs over spaces. | | P choice:tabs rejected:spaces |
 E08 | Remember that my favorite programming language is Python. | | P content="my favorite programming language is Python" |
 E09 | PostgreSQL is my go-to database. | | P database choice:postgresql |
 E09 | I always use PostgreSQL for this kind of project. | | P database choice:postgresql |
@@ -71,7 +71,7 @@ E42 | ```\nDROP TABLE users;\n```\nPlease explain. | | |
 E43 | > We should use MySQL\nNo, we stay with PostgreSQL. | | D choice:postgresql !choice:mysql |
 E44 | Wir benutzen PostgreSQL für die Produktion. | | |
 E45 | データベースはPostgreSQLを使います。 | | |
-E46 | Nous préférons les tabulations. I prefer spaces. | | P choice:space |
+E46 | Nous préférons les tabulations. I prefer spaces. | | P choice:spaces |
 E47 | The deploy key is sk-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN. I prefer dark mode. | | P |
 E48 | Our staging API is at https://staging.example.com/v2. | | F content="Our staging API is at https://staging.example.com/v2" |
 E49 | | How can I help? | |
@@ -90,7 +90,7 @@ E02 | We picked Terraform because Pulumi state handling is fragile. | | D choice
 E02 | Since MySQL replication is painful, we decided to use PostgreSQL. | | F ; D choice:postgresql | 1 depends_on 0
 E03 | We use Vite instead of Webpack. | | D choice:vite rejected:webpack |
 E05 | The budget was cut to 20k, so we cancelled the Datadog rollout. | | F ; D negated choice:datadog | 1 depends_on 0
-E07 | I prefer dark mode. | | P choice:dark |
+E07 | I prefer dark mode. | | P choice:dark-mode |
 E08 | Note that my favorite editor is Helix. | | P editor choice:helix |
 E11 | I enjoy pair programming but I hate long meetings. | | P !negated ; P negated |
 E12 | We have migrated to Buildkite for CI. | | D ci choice:buildkite |
@@ -123,8 +123,24 @@ E42 | You are right. | I apologize for the confusion. | |
 E42 | ok | 2027-01-02T10:00:00 started server\nERROR could not connect | |
 E44 | Usamos PostgreSQL para la base de datos. | | |
 E44 | We gebruiken PostgreSQL voor de productie. | | |
-E47 | The password: hunter2secret1 is for staging. I prefer light mode. | | P choice:light |
+E47 | The password: hunter2secret1 is for staging. I prefer light mode. | | P choice:light-mode |
 E48 | The wiki lives at https://wiki.example.com/a. | | F |
+E27 | Deadline: March 15 | | F label="Deadline" due=2027-03-15 |
+E30 | No deployments on Fridays. | | C constraint negated |
+E33 | Don't forget to update the changelog. | | N todo |
+E33 | Remind me to call Alice tomorrow. | | N todo due=2027-02-11 |
+E37 | Bob is no longer the lead of the search team. | | F role negated ; E label="Bob" | 0 relates_to 1
+E15 | We chose Rust for performance, Go for tooling and Python for scripts. | | D choice:rust ; D choice:go ; D choice:python |
+E12 | We host everything on AWS. | | D cloud choice:aws |
+E11 | Let's not use MongoDB. | | D negated choice:mongodb |
+E03 | Instead of MySQL we use PostgreSQL. | | D choice:postgresql rejected:mysql |
+E08 | SSO means single sign-on. | | C |
+E40 | Please use PostgreSQL. | | D choice:postgresql |
+E37 | Bolt Supplies is our new supplier. | | F role ; E label="Bolt Supplies" | 0 relates_to 1
+E28 | Alice's birthday is June 3. | | F !schedule label="Alice's birthday" |
+E44 | Der Server ist langsam. | | |
+E44 | Il nostro server usa Redis in produzione. | | |
+E46 | Serwer jest wolny. The office is in Oslo. | | F |
 E13 | The API uses gRPC between services. | | F |
 E40 | * Use Axum for the API\n* Use React for the UI | | D choice:axum ; D choice:react |
 E30 | Use PostgreSQL. | Never store secrets in git. | D choice:postgresql |
@@ -134,7 +150,8 @@ E30 | Use PostgreSQL. | Never store secrets in git. | D choice:postgresql |
 const KNOWN_GAPS: &[&str] = &[];
 
 fn date(at: Option<Millis>) -> String {
-    at.map(|at| at.to_string().chars().take(10).collect()).unwrap_or_default()
+    at.map(|at| at.to_string().chars().take(10).collect())
+        .unwrap_or_default()
 }
 
 fn letter(kind: Kind) -> &'static str {
@@ -153,8 +170,14 @@ fn letter(kind: Kind) -> &'static str {
 fn lacks(draft: &Draft, expected: &str) -> Option<String> {
     let (mut words, mut rest) = (Vec::new(), expected.trim());
     while !rest.is_empty() {
-        let end = match rest.find('"').filter(|q| rest.get(..*q).is_some_and(|t| !t.contains(' '))) {
-            Some(open) => rest.get(open + 1..).and_then(|t| t.find('"')).map_or(rest.len(), |close| open + close + 2),
+        let end = match rest
+            .find('"')
+            .filter(|q| rest.get(..*q).is_some_and(|t| !t.contains(' ')))
+        {
+            Some(open) => rest
+                .get(open + 1..)
+                .and_then(|t| t.find('"'))
+                .map_or(rest.len(), |close| open + close + 2),
             None => rest.find(' ').unwrap_or(rest.len()),
         };
         let (word, after) = rest.split_at(end);
@@ -205,7 +228,15 @@ fn links_of(found: &Extraction) -> Vec<String> {
 fn show(found: &Extraction) -> String {
     let mut out = String::new();
     for d in &found.drafts {
-        out += &format!("\n       {} {:?} {:?} {:?} due={} from={}", letter(d.kind), d.content, d.label, d.tags, date(d.due), date(d.valid_from));
+        out += &format!(
+            "\n       {} {:?} {:?} {:?} due={} from={}",
+            letter(d.kind),
+            d.content,
+            d.label,
+            d.tags,
+            date(d.due),
+            date(d.valid_from)
+        );
     }
     format!("{out}\n       links: {}", links_of(found).join(", "))
 }
@@ -219,8 +250,12 @@ fn problems(table: &str, run: impl Fn(&str, &str) -> Extraction) -> Vec<(String,
         };
         let found = run(user, assistant);
         let expected: Vec<&str> = memories.split(" ; ").filter(|m| !m.trim().is_empty()).collect();
-        let mut lacking: Vec<String> =
-            found.drafts.iter().zip(&expected).filter_map(|(d, e)| lacks(d, e).map(|w| format!("{e:?} lacks {w}"))).collect();
+        let mut lacking: Vec<String> = found
+            .drafts
+            .iter()
+            .zip(&expected)
+            .filter_map(|(d, e)| lacks(d, e).map(|w| format!("{e:?} lacks {w}")))
+            .collect();
         if found.drafts.len() != expected.len() {
             lacking.push(format!("{} memories", found.drafts.len()));
         }
@@ -230,14 +265,26 @@ fn problems(table: &str, run: impl Fn(&str, &str) -> Extraction) -> Vec<(String,
             lacking.push(format!("links {expected:?}"));
         }
         if !lacking.is_empty() {
-            wrong.push((id.clone(), format!("{id}: {user:?} {assistant:?}\n     {}{}", lacking.join("; "), show(&found))));
+            wrong.push((
+                id.clone(),
+                format!(
+                    "{id}: {user:?} {assistant:?}\n     {}{}",
+                    lacking.join("; "),
+                    show(&found)
+                ),
+            ));
         }
     }
     wrong
 }
 
 fn observe(user: &str, assistant: &str) -> Extraction {
-    extract(&ExtractInput { user_message: user, assistant_response: assistant, author: AUTHOR, observed_at: NOW })
+    extract(&ExtractInput {
+        user_message: user,
+        assistant_response: assistant,
+        author: AUTHOR,
+        observed_at: NOW,
+    })
 }
 
 fn assert_none(wrong: Vec<(String, String)>) {
@@ -248,10 +295,21 @@ fn assert_none(wrong: Vec<(String, String)>) {
 #[test]
 fn every_row_of_the_table_has_its_memories_and_links() {
     let mut wrong = problems(TABLE, observe);
-    wrong.extend(problems(DECOMPOSED, |content, context| decompose(content, context, AUTHOR, NOW).unwrap_or_default()));
-    let failing: Vec<&str> = KNOWN_GAPS.iter().copied().filter(|gap| !wrong.iter().any(|(id, _)| id == gap)).collect();
+    wrong.extend(problems(DECOMPOSED, |content, context| {
+        decompose(content, context, AUTHOR, NOW).unwrap_or_default()
+    }));
+    let failing: Vec<&str> = KNOWN_GAPS
+        .iter()
+        .copied()
+        .filter(|gap| !wrong.iter().any(|(id, _)| id == gap))
+        .collect();
     assert!(failing.is_empty(), "no longer gaps: {failing:?}");
-    assert_none(wrong.into_iter().filter(|(id, _)| !KNOWN_GAPS.contains(&id.as_str())).collect());
+    assert_none(
+        wrong
+            .into_iter()
+            .filter(|(id, _)| !KNOWN_GAPS.contains(&id.as_str()))
+            .collect(),
+    );
 }
 
 #[test]
@@ -261,37 +319,123 @@ fn other_rows_of_the_same_kinds_have_their_memories_and_links() {
 
 /// What the first draft of `said` does to a stored statement.
 fn effect(stored: (&str, Kind), said: &str) -> PairOutcome {
-    let old = read_statement(&StatementInput { label: stored.0, content: stored.0, kind: stored.1, author: AUTHOR, observed_at: NOW });
+    let old = read_statement(&StatementInput {
+        label: stored.0,
+        content: stored.0,
+        kind: stored.1,
+        author: AUTHOR,
+        observed_at: NOW,
+    });
     let found = observe(said, "ok");
-    let outcomes = found.drafts.iter().map(|d| compare((&old, stored.1), (&d.statement, d.kind)));
-    outcomes.into_iter().find(|o| *o != PairOutcome::Keep).unwrap_or(PairOutcome::Keep)
+    let outcomes = found
+        .drafts
+        .iter()
+        .map(|d| compare((&old, stored.1), (&d.statement, d.kind)));
+    outcomes
+        .into_iter()
+        .find(|o| *o != PairOutcome::Keep)
+        .unwrap_or(PairOutcome::Keep)
 }
 
 #[test]
 fn effects_of_the_table_on_stored_memories() {
     let resolved = [
-        ("E16", "We use MySQL", Kind::Decision, "We switched from MySQL to PostgreSQL last month."),
-        ("E18", "We use MongoDB", Kind::Decision, "We're no longer using MongoDB."),
-        ("E26", "JWT tokens expire in 15 minutes", Kind::Fact, "Actually, JWT tokens expire in 60 minutes, not 15."),
-        ("E41", "The office is in Berlin", Kind::Fact, "The office moved from Berlin to Munich."),
-        ("E51", "The retry policy is a single attempt", Kind::Fact, "The retry policy replaces the old single attempt policy."),
+        (
+            "E16",
+            "We use MySQL",
+            Kind::Decision,
+            "We switched from MySQL to PostgreSQL last month.",
+        ),
+        (
+            "E18",
+            "We use MongoDB",
+            Kind::Decision,
+            "We're no longer using MongoDB.",
+        ),
+        (
+            "E26",
+            "JWT tokens expire in 15 minutes",
+            Kind::Fact,
+            "Actually, JWT tokens expire in 60 minutes, not 15.",
+        ),
+        (
+            "E41",
+            "The office is in Berlin",
+            Kind::Fact,
+            "The office moved from Berlin to Munich.",
+        ),
+        (
+            "E51",
+            "The retry policy is a single attempt",
+            Kind::Fact,
+            "The retry policy replaces the old single attempt policy.",
+        ),
     ];
     for (id, stored, kind, said) in resolved {
-        assert!(matches!(effect((stored, kind), said), PairOutcome::Updates { resolved: true, .. }), "{id}: {:?}", effect((stored, kind), said));
+        assert!(
+            matches!(
+                effect((stored, kind), said),
+                PairOutcome::Updates { resolved: true, .. }
+            ),
+            "{id}: {:?}",
+            effect((stored, kind), said)
+        );
     }
     let open = [
-        ("E05", "The deadline is February 20", Kind::Fact, "The deadline moved to March, so we dropped the GraphQL migration."),
-        ("E12", "I use Django for backend services", Kind::Decision, "I've switched to FastAPI for backend services."),
-        ("E35", "The meeting is on Thursday", Kind::Fact, "We moved the meeting to Friday."),
+        (
+            "E05",
+            "The deadline is February 20",
+            Kind::Fact,
+            "The deadline moved to March, so we dropped the GraphQL migration.",
+        ),
+        (
+            "E12",
+            "I use Django for backend services",
+            Kind::Decision,
+            "I've switched to FastAPI for backend services.",
+        ),
+        (
+            "E35",
+            "The meeting is on Thursday",
+            Kind::Fact,
+            "We moved the meeting to Friday.",
+        ),
     ];
     for (id, stored, kind, said) in open {
-        assert!(matches!(effect((stored, kind), said), PairOutcome::Updates { resolved: false, .. }), "{id}: {:?}", effect((stored, kind), said));
+        assert!(
+            matches!(
+                effect((stored, kind), said),
+                PairOutcome::Updates { resolved: false, .. }
+            ),
+            "{id}: {:?}",
+            effect((stored, kind), said)
+        );
     }
     let nothing = [
-        ("E06", "We use PostgreSQL", Kind::Decision, "The team is more familiar with MySQL, so we may switch to MySQL."),
-        ("E19", "We use RabbitMQ", Kind::Decision, "Maybe we should use Kafka later."),
-        ("E21", "We deploy on Fargate", Kind::Decision, "We will migrate to Kubernetes in Q3."),
-        ("E15", "We use Memcached for sessions", Kind::Decision, "We use Redis for caching and PostgreSQL for storage."),
+        (
+            "E06",
+            "We use PostgreSQL",
+            Kind::Decision,
+            "The team is more familiar with MySQL, so we may switch to MySQL.",
+        ),
+        (
+            "E19",
+            "We use RabbitMQ",
+            Kind::Decision,
+            "Maybe we should use Kafka later.",
+        ),
+        (
+            "E21",
+            "We deploy on Fargate",
+            Kind::Decision,
+            "We will migrate to Kubernetes in Q3.",
+        ),
+        (
+            "E15",
+            "We use Memcached for sessions",
+            Kind::Decision,
+            "We use Redis for caching and PostgreSQL for storage.",
+        ),
     ];
     for (id, stored, kind, said) in nothing {
         assert_eq!(effect((stored, kind), said), PairOutcome::Keep, "{id}");
@@ -302,12 +446,18 @@ fn effects_of_the_table_on_stored_memories() {
 fn memories_of_one_call_conflict_only_where_the_table_says_so() {
     for (said, conflict) in [
         ("I always use Vim. My go-to editor is Neovim.", true),
-        ("We chose PostgreSQL over MySQL because MySQL replication has been painful.", false),
+        (
+            "We chose PostgreSQL over MySQL because MySQL replication has been painful.",
+            false,
+        ),
         ("I like Python, but I don't like notebooks.", false),
         ("We use Redis for caching and PostgreSQL for storage.", false),
         ("I switched from VS Code to Neovim, and I'm using tmux now too.", false),
         ("- Use Redis for cache\n- Use Kafka for events\n- Avoid SOAP", false),
-        ("The retry policy was updated to five attempts. The retry policy replaces the old single attempt policy.", false),
+        (
+            "The retry policy was updated to five attempts. The retry policy replaces the old single attempt policy.",
+            false,
+        ),
     ] {
         let found = observe(said, "ok");
         let mut outcomes = Vec::new();
@@ -316,19 +466,33 @@ fn memories_of_one_call_conflict_only_where_the_table_says_so() {
                 outcomes.push(compare((&old.statement, old.kind), (&new.statement, new.kind)));
             }
         }
-        let found = outcomes.iter().any(|o| matches!(o, PairOutcome::Contradicts { .. } | PairOutcome::Updates { .. }));
+        let found = outcomes
+            .iter()
+            .any(|o| matches!(o, PairOutcome::Contradicts { .. } | PairOutcome::Updates { .. }));
         assert_eq!(found, conflict, "{said}: {outcomes:?}");
     }
 }
 
 #[test]
 fn the_assistant_never_closes_anything() {
-    let old = read_statement(&StatementInput { label: "db", content: "We use MongoDB", kind: Kind::Decision, author: AUTHOR, observed_at: NOW });
-    for said in ["We're no longer using MongoDB.", "We switched from MongoDB to PostgreSQL."] {
+    let old = read_statement(&StatementInput {
+        label: "db",
+        content: "We use MongoDB",
+        kind: Kind::Decision,
+        author: AUTHOR,
+        observed_at: NOW,
+    });
+    for said in [
+        "We're no longer using MongoDB.",
+        "We switched from MongoDB to PostgreSQL.",
+    ] {
         let found = observe("", said);
         for draft in &found.drafts {
             let outcome = compare((&old, Kind::Decision), (&draft.statement, draft.kind));
-            assert!(!matches!(outcome, PairOutcome::Updates { resolved: true, .. }), "{said}: {outcome:?}");
+            assert!(
+                !matches!(outcome, PairOutcome::Updates { resolved: true, .. }),
+                "{said}: {outcome:?}"
+            );
         }
     }
 }

@@ -110,6 +110,15 @@ P27  | The meeting is on Monday | We moved the meeting to Friday | updates open
 P27  | The deadline is February 20 | The deadline moved to March | updates open
 P27  | The rate limit is 100 requests per minute | The rate limit was raised to 200 requests per minute | updates open
 P32  | We use Redis for caching in production | We use Redis for caching | derived_from, first is specific
+P20  | The release is planned for March | The release is planned for March 15 | keep
+P20  | We will release the beta on May 1 | We will release the docs on May 2 | keep
+P26  | In staging, the timeout is 5 seconds | In production, the timeout is 10 seconds | keep
+P22  | The owner of billing is Dana | The owner of search is Erik | keep
+P22  | Carol is our CTO | Erik is our CTO | contradicts
+P31  | decision: We use Acme Widgets | decision: We replaced Acme Widgets with Bolt Supplies | updates resolved
+P31  | The deadline is March 15 | The deadline is April 2, not March 15 | updates resolved
+P31  | Bob is the lead of search | Bob is no longer the lead of search | updates resolved
+P20  | Deadline: March 15 | The deadline is March 15 | merge canonical
 P33  | The server listens on 10.0.0.1 | The server listens on 10.0.0.2 | keep
 P33  | The export contains 10 columns | The export contains 12 columns | keep
 P33  | Copy data from staging to production | Copy data from production to staging | keep
@@ -135,13 +144,26 @@ struct Said {
 }
 
 fn said(text: &str) -> Said {
-    let (kind, text) = match text.split_once(": ").and_then(|(word, rest)| Some((word.parse().ok()?, rest))) {
+    let (kind, text) = match text
+        .split_once(": ")
+        .and_then(|(word, rest)| Some((word.parse().ok()?, rest)))
+    {
         Some((kind, rest)) => (kind, rest),
         None => (Kind::Fact, text),
     };
-    let (author, text) = text.strip_prefix("[other] ").map_or(("key:a", text), |rest| ("key:b", rest));
-    let (label, content) = text.strip_prefix('(').and_then(|t| t.split_once(") ")).unwrap_or((text, text));
-    Said { kind, label: label.to_owned(), content: content.to_owned(), author }
+    let (author, text) = text
+        .strip_prefix("[other] ")
+        .map_or(("key:a", text), |rest| ("key:b", rest));
+    let (label, content) = text
+        .strip_prefix('(')
+        .and_then(|t| t.split_once(") "))
+        .unwrap_or((text, text));
+    Said {
+        kind,
+        label: label.to_owned(),
+        content: content.to_owned(),
+        author,
+    }
 }
 
 fn input(said: &Said) -> StatementInput<'_> {
@@ -171,8 +193,6 @@ fn outcome(first: &str, second: &str) -> String {
 }
 
 fn rows(table: &str) -> Vec<[&str; 4]> {
-    let row = |line: &'static str| line;
-    let _ = row;
     table
         .lines()
         .filter(|line| !line.trim().is_empty())
@@ -188,7 +208,9 @@ fn check(table: &str) {
     for [id, first, second, expected] in rows(table) {
         let found = outcome(first, second);
         if found != expected {
-            wrong.push(format!("{id}: {first} / {second}\n     expected {expected}, found {found}"));
+            wrong.push(format!(
+                "{id}: {first} / {second}\n     expected {expected}, found {found}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} rows\n{}", wrong.len(), wrong.join("\n"));

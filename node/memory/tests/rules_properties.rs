@@ -1,6 +1,12 @@
 //! What must hold of the rules for every text: no panic, linear time, spans on boundaries, determinism; and that a
 //! statement with one number, date, name, polarity, unit, purpose or author changed never merges with the first.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a stopwatch of the test; the rules themselves see no clock"
+)]
+
 use std::time::Instant;
 
 use proptest::prelude::*;
@@ -13,21 +19,39 @@ use waggle_memory::time_words::interpret;
 const NOW: Millis = Millis(1_802_260_800_000);
 
 fn input<'a>(content: &'a str, author: &'a str, kind: Kind) -> StatementInput<'a> {
-    StatementInput { label: "one label", content, kind, author, observed_at: NOW }
+    StatementInput {
+        label: "one label",
+        content,
+        kind,
+        author,
+        observed_at: NOW,
+    }
 }
 
 fn observe(user: &str, assistant: &str) -> Extraction {
-    extract(&ExtractInput { user_message: user, assistant_response: assistant, author: "key:a", observed_at: NOW })
+    extract(&ExtractInput {
+        user_message: user,
+        assistant_response: assistant,
+        author: "key:a",
+        observed_at: NOW,
+    })
 }
 
 fn check_extraction(found: &Extraction, user: &str, assistant: &str) {
     use waggle_memory::extract::Speaker;
     assert!(found.drafts.len() <= DRAFTS_PER_TURN_MAX);
     for draft in &found.drafts {
-        let text = if draft.speaker == Speaker::User { user } else { assistant };
+        let text = if draft.speaker == Speaker::User {
+            user
+        } else {
+            assistant
+        };
         let said = text.get(draft.span.0..draft.span.1);
         assert!(said.is_some_and(|s| !s.is_empty()), "span {:?} of {text:?}", draft.span);
-        assert!(!draft.label.trim().is_empty() && draft.label.len() <= 800 && !draft.label.contains('\n'), "{draft:?}");
+        assert!(
+            !draft.label.trim().is_empty() && draft.label.len() <= 800 && !draft.label.contains('\n'),
+            "{draft:?}"
+        );
         assert!(!draft.content.is_empty());
         assert!(draft.tags.iter().all(|t| !t.is_empty() && t.len() <= 64), "{draft:?}");
     }
@@ -39,12 +63,90 @@ fn check_extraction(found: &Extraction, user: &str, assistant: &str) {
 /// Any text, words of the rules mixed with noise.
 fn texts() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
-        "We", "I", "use", "no longer", "PostgreSQL", "from", "to", "MySQL", "because", "so", ",", ".", "?", "\n", "- ", "> ",
-        "```", "15", "minutes", "March", "next", "last", "week", "may", "not", "the", "a", "if", "and", "but", "is", "was",
-        "chosen", "by", "don't", "'s", "$40k", "€", "—", "–", "/", "(", "\"", "`", "“", "”", "TODO:", "http://x.y", "a/b.rs",
-        "-v", "Q3", "17:00", "5", "pm", "one hundred", "thousand", "million", "ago", "2027-02-30", "99999999999999999999",
-        "let's", "should", "you", "could", "é", "日本", "\u{301}", "\u{feff}", "_", "A_B", "x_y()", "replace", "with", "over", "instead of",
-        "every", "Friday", "password:", "sk-aaaaaaaaaaaaaaaaaaaaaa", "-----BEGIN", "PRIVATE", "KEY-----", "eyJ", "until",
+        "We",
+        "I",
+        "use",
+        "no longer",
+        "PostgreSQL",
+        "from",
+        "to",
+        "MySQL",
+        "because",
+        "so",
+        ",",
+        ".",
+        "?",
+        "\n",
+        "- ",
+        "> ",
+        "```",
+        "15",
+        "minutes",
+        "March",
+        "next",
+        "last",
+        "week",
+        "may",
+        "not",
+        "the",
+        "a",
+        "if",
+        "and",
+        "but",
+        "is",
+        "was",
+        "chosen",
+        "by",
+        "don't",
+        "'s",
+        "$40k",
+        "€",
+        "—",
+        "–",
+        "/",
+        "(",
+        "\"",
+        "`",
+        "“",
+        "”",
+        "TODO:",
+        "http://x.y",
+        "a/b.rs",
+        "-v",
+        "Q3",
+        "17:00",
+        "5",
+        "pm",
+        "one hundred",
+        "thousand",
+        "million",
+        "ago",
+        "2027-02-30",
+        "99999999999999999999",
+        "let's",
+        "should",
+        "you",
+        "could",
+        "é",
+        "日本",
+        "\u{301}",
+        "\u{feff}",
+        "_",
+        "A_B",
+        "x_y()",
+        "replace",
+        "with",
+        "over",
+        "instead of",
+        "every",
+        "Friday",
+        "password:",
+        "sk-aaaaaaaaaaaaaaaaaaaaaa",
+        "-----BEGIN",
+        "PRIVATE",
+        "KEY-----",
+        "eyJ",
+        "until",
     ]);
     prop_oneof![
         any::<String>(),
@@ -91,40 +193,194 @@ proptest! {
 }
 
 const PLACES: &[&str] = &[
-    "The limit is {} requests", "We keep {} replicas", "The build number is {}", "It costs ${}", "Retry after {} seconds",
-    "We bought {} licenses in March", "The service runs Python 3.{}", "Port {} is open", "Room {} is taken on Friday",
+    "The limit is {} requests",
+    "We keep {} replicas",
+    "The build number is {}",
+    "It costs ${}",
+    "Retry after {} seconds",
+    "We bought {} licenses in March",
+    "The service runs Python 3.{}",
+    "Port {} is open",
+    "Room {} is taken on Friday",
 ];
 
 /// A statement with a hole, and what may stand in it: any two make different statements.
 const BASES: &[(&str, &[&str])] = &[
-    ("The timeout is {}", &["5 seconds", "5 minutes", "5 hours", "5 days", "50 seconds", "5 ms", "5 months", "5"]),
-    ("The budget is {}", &["$40k", "€40k", "£40k", "$4k", "$40", "40k", "$400k"]),
+    (
+        "The timeout is {}",
+        &[
+            "5 seconds",
+            "5 minutes",
+            "5 hours",
+            "5 days",
+            "50 seconds",
+            "5 ms",
+            "5 months",
+            "5",
+        ],
+    ),
+    (
+        "The budget is {}",
+        &["$40k", "€40k", "£40k", "$4k", "$40", "40k", "$400k"],
+    ),
     ("The file has {}", &["5 MB", "5 GB", "5 KB", "5 TB", "5 MiB", "5 bytes"]),
-    ("Release is planned for {}", &["March", "April", "March 3", "March 4", "Friday", "Monday", "tomorrow", "next week", "Q3", "2028"]),
-    ("The meeting starts at {}", &["9:00", "9:30", "21:00", "5 pm", "5 am", "noon"]),
-    ("{} owns the payments service", &["Alice", "Bob", "Andrew", "Andrews", "Adam", "Adams", "Dana", "The team", "Nobody", "I", "We"]),
-    ("The payments service is owned by {}", &["Alice", "Bob", "alice b", "the search team", "us", "me"]),
-    ("We use PostgreSQL {}", &["", "for billing", "for search", "in production", "in staging", "as a cache", "only for billing", "except for billing", "unless it rains", "until March"]),
-    ("The flag is {}", &["on", "off", "not on", "not off", "enabled", "disabled", "not enabled", "never on", "always on"]),
-    ("We {} deploy on Fridays", &["", "do not", "never", "always", "must", "must not", "should", "may", "will", "might", "can", "cannot", "sometimes", "only"]),
-    ("We use {}", &["PostgreSQL", "MySQL", "MongoDB", "Redis", "Acme", "Acme Widgets", "Bolt", "`redis`", "-v", "-V", "a/b.rs", "A/b.rs"]),
-    ("{} users can export", &["", "All", "Some", "Most", "No", "Few", "Ten", "Admin", "Only admin"]),
-    ("Run the backup {} the deploy", &["before", "after", "during", "without", "with", "for", "until"]),
-    ("Keep {} 3 replicas", &["", "at least", "at most", "more than", "less than", "exactly", "up to"]),
-    ("{} use Kafka", &["We", "We will", "We might", "We used to", "Maybe we", "They", "If traffic doubles we", "We should", "We do not", "I"]),
-    ("Copy the data from {}", &["A to B", "B to A", "A", "B", "A and B", "A or B"]),
-    ("The service depends on {}", &["auth", "billing", "auth and billing", "auth or billing", "no auth"]),
-    ("The office is in {}", &["Berlin", "Bern", "Munich", "Веrlin", "West Berlin"]),
-    ("Set {} to true", &["LOG_LEVEL", "log_level", "DEBUG_MODE", "\"Debug\"", "\"debug\""]),
+    (
+        "Release is planned for {}",
+        &[
+            "March",
+            "April",
+            "March 3",
+            "March 4",
+            "next March",
+            "next Friday",
+            "Friday",
+            "Monday",
+            "tomorrow",
+            "next week",
+            "Q3",
+            "2028",
+        ],
+    ),
+    (
+        "The meeting starts at {}",
+        &["9:00", "9:30", "21:00", "5 pm", "5 am", "noon"],
+    ),
+    (
+        "{} owns the payments service",
+        &[
+            "Alice", "Bob", "Andrew", "Andrews", "Adam", "Adams", "Dana", "The team", "Nobody", "I", "We",
+        ],
+    ),
+    (
+        "The payments service is owned by {}",
+        &["Alice", "Bob", "alice b", "the search team", "us", "me"],
+    ),
+    (
+        "We use PostgreSQL {}",
+        &[
+            "",
+            "for billing",
+            "for search",
+            "in production",
+            "in staging",
+            "as a cache",
+            "only for billing",
+            "except for billing",
+            "unless it rains",
+            "until March",
+        ],
+    ),
+    (
+        "The flag is {}",
+        &[
+            "on",
+            "off",
+            "not on",
+            "not off",
+            "enabled",
+            "disabled",
+            "not enabled",
+            "never on",
+            "always on",
+        ],
+    ),
+    (
+        "We {} deploy on Fridays",
+        &[
+            "",
+            "do not",
+            "never",
+            "always",
+            "must",
+            "must not",
+            "should",
+            "may",
+            "will",
+            "might",
+            "can",
+            "cannot",
+            "sometimes",
+            "only",
+        ],
+    ),
+    (
+        "We use {}",
+        &[
+            "PostgreSQL",
+            "MySQL",
+            "MongoDB",
+            "Redis",
+            "Acme",
+            "Acme Widgets",
+            "Bolt",
+            "`redis`",
+            "-v",
+            "-V",
+            "a/b.rs",
+            "A/b.rs",
+        ],
+    ),
+    (
+        "{} users can export",
+        &["", "All", "Some", "Most", "No", "Few", "Ten", "Admin", "Only admin"],
+    ),
+    (
+        "Run the backup {} the deploy",
+        &["before", "after", "during", "without", "with", "for", "until"],
+    ),
+    (
+        "Keep {} 3 replicas",
+        &["", "at least", "at most", "more than", "less than", "exactly", "up to"],
+    ),
+    (
+        "{} use Kafka",
+        &[
+            "We",
+            "We will",
+            "We might",
+            "We used to",
+            "Maybe we",
+            "They",
+            "If traffic doubles we",
+            "We should",
+            "We do not",
+            "I",
+        ],
+    ),
+    (
+        "Copy the data from {}",
+        &["A to B", "B to A", "A", "B", "A and B", "A or B"],
+    ),
+    (
+        "The service depends on {}",
+        &["auth", "billing", "auth and billing", "auth or billing", "no auth"],
+    ),
+    (
+        "The office is in {}",
+        &["Berlin", "Bern", "Munich", "Веrlin", "West Berlin"],
+    ),
+    (
+        "Set {} to true",
+        &["LOG_LEVEL", "log_level", "DEBUG_MODE", "\"Debug\"", "\"debug\""],
+    ),
     ("Option {} is approved", &["A", "B", "1", "2", "first", "second"]),
-    ("The {} limit is high", &["upper", "lower", "rate", "size", "memory", "upload", "download"]),
+    (
+        "The {} limit is high",
+        &["upper", "lower", "rate", "size", "memory", "upload", "download"],
+    ),
 ];
 
 fn never_merges(first: &str, second: &str) {
     let (a, b) = (input(first, "key:a", Kind::Fact), input(second, "key:a", Kind::Fact));
     let outcome = compare((&read_statement(&a), Kind::Fact), (&read_statement(&b), Kind::Fact));
-    assert!(!matches!(outcome, PairOutcome::MergeExact | PairOutcome::MergeCanonical), "{first:?} / {second:?}: {outcome:?}");
-    assert!(!blocking_gates(&a, &b).is_empty(), "no gate between {first:?} and {second:?}");
+    assert!(
+        !matches!(outcome, PairOutcome::MergeExact | PairOutcome::MergeCanonical),
+        "{first:?} / {second:?}: {outcome:?}"
+    );
+    assert!(
+        !blocking_gates(&a, &b).is_empty(),
+        "no gate between {first:?} and {second:?}"
+    );
 }
 
 #[test]
@@ -133,6 +389,64 @@ fn all_changes_of_one_part_are_kept_apart() {
         for (i, from) in parts.iter().enumerate() {
             for to in parts.iter().skip(i + 1) {
                 never_merges(&pattern.replace("{}", from), &pattern.replace("{}", to));
+            }
+        }
+    }
+}
+
+/// Plain statements of every kind; each word of them matters but articles.
+const PLAIN: &[&str] = &[
+    "We chose FastAPI for the billing service because async is simple",
+    "Alice Johnson owns the payments service in production",
+    "Access tokens expire after 15 minutes on mobile",
+    "The release is planned for March 15 at 17:00",
+    "We switched from MySQL to PostgreSQL last month",
+    "All admins must rotate the signing key before every release",
+    "The feature flag is on for EU users only",
+    "I prefer tabs over spaces in Python files",
+    "The backup runs every Friday at 5 pm",
+    "We will migrate the search cluster to Kubernetes in Q3",
+    "Never log raw API keys in the gateway",
+    "The upload limit is 25 MB per file",
+    "Our staging API is at https://staging.example.com/v2",
+    "The office moved from Berlin to Munich in 2024",
+    "Use the flag -v in src/main.rs when LOG_LEVEL is set",
+    "The billing service depends on the auth API and Redis",
+    "Maybe we should use Kafka for events later",
+    "What database should we use for reports?",
+];
+
+#[test]
+fn replacing_or_dropping_any_word_never_merges() {
+    for text in PLAIN {
+        let words: Vec<&str> = text.split(' ').collect();
+        for (i, word) in words.iter().enumerate() {
+            let with = |new: &[&str]| -> String {
+                let head = words.iter().take(i);
+                head.chain(new)
+                    .chain(words.iter().skip(i + 1))
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            let article = matches!(word.to_lowercase().as_str(), "the" | "a" | "an");
+            for new in ["zebra", "Zebra", "42", "not", "June", "every", "`x`"] {
+                if new != *word {
+                    never_merges(text, &with(&[new]));
+                }
+            }
+            never_merges(text, &with(&[word, "zebra"]));
+            if !article {
+                never_merges(text, &with(&[]));
+            }
+            if let Some(next) = words.get(i + 1).filter(|next| *next != word) {
+                let mut swapped = words.clone();
+                swapped.swap(i, i + 1);
+                // "15 March" is "March 15".
+                let day = words.get(i..i + 2) == Some(&["March", "15"]);
+                if !article && !day && !matches!(next.to_lowercase().as_str(), "the" | "a" | "an") {
+                    never_merges(text, &swapped.join(" "));
+                }
             }
         }
     }
@@ -157,11 +471,15 @@ fn another_author_never_merges_in_the_first_person_and_always_otherwise() {
 #[test]
 fn a_relative_day_said_on_another_day_is_another_statement() {
     let a = input("The release is tomorrow", "key:a", Kind::Fact);
-    let b = StatementInput { observed_at: NOW.plus(Millis::DAY), ..a };
-    assert_eq!(
-        matches!(compare((&read_statement(&a), Kind::Fact), (&read_statement(&b), Kind::Fact)), PairOutcome::MergeExact | PairOutcome::MergeCanonical),
-        false
-    );
+    let b = StatementInput {
+        observed_at: NOW.plus(Millis::DAY),
+        ..a
+    };
+    let outcome = compare((&read_statement(&a), Kind::Fact), (&read_statement(&b), Kind::Fact));
+    assert!(!matches!(
+        outcome,
+        PairOutcome::MergeExact | PairOutcome::MergeCanonical
+    ));
 }
 
 /// Texts that quadratic rules would take minutes for. The bound is generous: it tells quadratic from linear.
@@ -187,7 +505,10 @@ fn long_texts_take_linear_time() {
         long("one hundred ", 65_536),
         long("because of ", 65_536),
         long("\n- ", 65_536),
-        long("We decided to use PostgreSQL because MySQL replication is painful. ", 65_536),
+        long(
+            "We decided to use PostgreSQL because MySQL replication is painful. ",
+            65_536,
+        ),
         long("The billing service depends on the auth API.\n", 65_536),
         long("March 15 ", 65_536),
         long("a, ", 65_536),
@@ -205,15 +526,22 @@ fn long_texts_take_linear_time() {
         let read = start.elapsed();
         let name: String = text.chars().take(24).collect();
         println!("{name:?}: extract {extracted:?}, read {read:?}");
-        assert!(extracted.as_millis() < 1_500 && read.as_millis() < 1_500, "{name:?}: {extracted:?}, {read:?}");
+        assert!(
+            extracted.as_millis() < 5_000 && read.as_millis() < 5_000,
+            "{name:?}: {extracted:?}, {read:?}"
+        );
     }
 }
 
 #[test]
 fn more_statements_than_the_limit_are_reported_and_not_kept() {
-    let many: String = (0..70).map(|i| format!("The limit of queue number {i} is {i} messages.\n")).collect();
+    let many: String = (0..70)
+        .map(|i| format!("The limit of queue number {i} is {i} messages.\n"))
+        .collect();
     let found = observe(&many, "");
     assert!(found.over_limit && found.drafts.is_empty());
-    let many: String = (0..501).map(|i| format!("- The limit of queue number {i} is {i} messages\n")).collect();
+    let many: String = (0..501)
+        .map(|i| format!("- The limit of queue number {i} is {i} messages\n"))
+        .collect();
     assert!(decompose(&many, "", "key:a", NOW).is_err());
 }

@@ -127,7 +127,10 @@ impl IndexCache {
         let clock = entries.clock;
         let entry = entries.by_tenant.get_mut(tenant)?;
         entry.used = clock;
-        Some(Handle { index: entry.index.clone(), complete: entry.missed.is_none() })
+        Some(Handle {
+            index: entry.index.clone(),
+            complete: entry.missed.is_none(),
+        })
     }
 
     /// The complete index of a tenant. Loads it on this thread if nobody does yet, else waits for whoever does. Blocks:
@@ -140,12 +143,20 @@ impl IndexCache {
             match entries.by_tenant.get_mut(tenant) {
                 Some(entry) if entry.missed.is_none() => {
                     entry.used = clock;
-                    return Ok(Handle { index: entry.index.clone(), complete: true });
+                    return Ok(Handle {
+                        index: entry.index.clone(),
+                        complete: true,
+                    });
                 }
                 Some(_) => self.loaded.wait(&mut entries),
                 None => {
                     let index = Arc::new(RwLock::new(TenantIndex::new(&self.model, self.dimensions)));
-                    let entry = Entry { index: index.clone(), used: clock, bytes: 0, missed: Some(BTreeSet::new()) };
+                    let entry = Entry {
+                        index: index.clone(),
+                        used: clock,
+                        bytes: 0,
+                        missed: Some(BTreeSet::new()),
+                    };
                     entries.by_tenant.insert(tenant.clone(), entry);
                     break index;
                 }
@@ -153,7 +164,12 @@ impl IndexCache {
         };
         self.loads.fetch_add(1, Ordering::Relaxed);
         // Also when the source panics: else every later caller would wait for a load that nobody runs.
-        let mut guard = LoadGuard { cache: self, tenant, index: &index, done: false };
+        let mut guard = LoadGuard {
+            cache: self,
+            tenant,
+            index: &index,
+            done: false,
+        };
         self.fill(tenant, source, &index)?;
         guard.done = true;
         drop(guard);
@@ -176,7 +192,9 @@ impl IndexCache {
         loop {
             let missed = {
                 let mut entries = self.entries.lock();
-                let Some(entry) = Self::own(&mut entries, tenant, index) else { return Ok(()) };
+                let Some(entry) = Self::own(&mut entries, tenant, index) else {
+                    return Ok(());
+                };
                 let missed = entry.missed.as_mut().map(std::mem::take).unwrap_or_default();
                 if missed.is_empty() {
                     // Under the lock: a change that comes after this is applied to the index itself.
@@ -201,7 +219,10 @@ impl IndexCache {
 
     /// The entry if it is still the one of this load: a tenant may have been forgotten and begun again meanwhile.
     fn own<'a>(entries: &'a mut Entries, tenant: &TenantId, index: &Arc<RwLock<TenantIndex>>) -> Option<&'a mut Entry> {
-        entries.by_tenant.get_mut(tenant).filter(|entry| Arc::ptr_eq(&entry.index, index))
+        entries
+            .by_tenant
+            .get_mut(tenant)
+            .filter(|entry| Arc::ptr_eq(&entry.index, index))
     }
 
     /// Brings an index up to date after a command was applied; call it when the state shows the change. Does nothing for
@@ -209,7 +230,9 @@ impl IndexCache {
     pub fn apply(&self, tenant: &TenantId, changes: impl IntoIterator<Item = Change>) {
         let index = {
             let mut entries = self.entries.lock();
-            let Some(entry) = entries.by_tenant.get_mut(tenant) else { return };
+            let Some(entry) = entries.by_tenant.get_mut(tenant) else {
+                return;
+            };
             if let Some(missed) = &mut entry.missed {
                 missed.extend(changes.into_iter().map(|change| change.item()));
                 return;
@@ -266,7 +289,9 @@ impl IndexCache {
                 .filter(|(tenant, entry)| *tenant != keep && entry.missed.is_none())
                 .min_by_key(|(_, entry)| entry.used)
                 .map(|(tenant, _)| tenant.clone());
-            let Some(entry) = oldest.and_then(|tenant| entries.by_tenant.remove(&tenant)) else { break };
+            let Some(entry) = oldest.and_then(|tenant| entries.by_tenant.remove(&tenant)) else {
+                break;
+            };
             bytes -= entry.bytes;
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }

@@ -13,6 +13,7 @@ use waggle_recall::index::{
 
 const NOW: Millis = Millis(1_700_000_000_000);
 const MODEL: &str = "test";
+const NOBODY: [u8; 0] = [];
 
 fn id(number: u8) -> [u8; 16] {
     [number; 16]
@@ -61,7 +62,11 @@ fn vector(parts: &[(usize, f32)]) -> Vector {
     for (dimension, part) in parts {
         components[*dimension] = (part / length * 127.0).round() as i8;
     }
-    Vector { model: MODEL.to_owned(), scale_bits: (1.0_f32 / 127.0).to_bits(), components }
+    Vector {
+        model: MODEL.to_owned(),
+        scale_bits: (1.0_f32 / 127.0).to_bits(),
+        components,
+    }
 }
 
 fn index(documents: &[Document]) -> TenantIndex {
@@ -74,8 +79,10 @@ fn ask_with(index: &TenantIndex, text: &str, filter: &Filter, vector: Option<&Ve
     let tuning = Tuning::default();
     index.search(&IndexQuery {
         text,
-        vector: vector
-            .map(|vector| QueryVector { components: &vector.components, scale: f32::from_bits(vector.scale_bits) }),
+        vector: vector.map(|vector| QueryVector {
+            components: &vector.components,
+            scale: f32::from_bits(vector.scale_bits),
+        }),
         filter,
         prefer: Preferences::default(),
         now: NOW,
@@ -108,19 +115,37 @@ fn check(texts: &[&str], query: &str, expected: &[u8]) {
 
 #[test]
 fn the_rarer_word_decides() {
-    check(&["the red fox", "the red dog", "the red cat and the fox", "nothing"], "red fox", &[1, 3, 2]);
+    check(
+        &["the red fox", "the red dog", "the red cat and the fox", "nothing"],
+        "red fox",
+        &[1, 3, 2],
+    );
 }
 
 #[test]
 fn inflections_meet() {
-    check(&["We decided to use PostgreSQL", "Children were painting"], "which decision about using postgresql", &[1]);
-    check(&["We decided to use PostgreSQL", "Children were painting"], "did the child paint?", &[2]);
+    check(
+        &["We decided to use PostgreSQL", "Children were painting"],
+        "which decision about using postgresql",
+        &[1],
+    );
+    check(
+        &["We decided to use PostgreSQL", "Children were painting"],
+        "did the child paint?",
+        &[2],
+    );
     check(&["She bought a car", "He sells cars"], "who buys a car", &[1, 2]);
 }
 
 #[test]
 fn identifiers_are_found_exactly_and_in_parts() {
-    let texts = ["WG-4031 is fixed", "WG-4032 is open", "see src/waggle/server.py", "version 3.10 is required", "3.1 is out"];
+    let texts = [
+        "WG-4031 is fixed",
+        "WG-4032 is open",
+        "see src/waggle/server.py",
+        "version 3.10 is required",
+        "3.1 is out",
+    ];
     check(&texts, "WG-4031", &[1, 2]);
     check(&texts, "4032", &[2]);
     check(&texts, "wg4031", &[1]);
@@ -128,7 +153,11 @@ fn identifiers_are_found_exactly_and_in_parts() {
     check(&texts, "waggle server", &[3]);
     check(&texts, "3.10", &[4]);
     check(&texts, "3.1", &[5]);
-    check(&["call getUserName first", "call user_name first"], "user name", &[2, 1]);
+    check(
+        &["call getUserName first", "call user_name first"],
+        "user name",
+        &[2, 1],
+    );
     check(&["call getUserName first", "nothing"], "get_user_name", &[1]);
 }
 
@@ -141,7 +170,13 @@ fn names_are_found_whatever_their_stem() {
 
 #[test]
 fn scripts_without_spaces_are_found_by_words_alone() {
-    let texts = ["我们使用数据库来存储记忆", "データベースはPostgreSQLを使います。", "เราใช้ฐานข้อมูลสำหรับการจัดเก็บ", "데이터베이스를 사용합니다", "Ｗａｇｇｌｅ　４０３１"];
+    let texts = [
+        "我们使用数据库来存储记忆",
+        "データベースはPostgreSQLを使います。",
+        "เราใช้ฐานข้อมูลสำหรับการจัดเก็บ",
+        "데이터베이스를 사용합니다",
+        "Ｗａｇｇｌｅ　４０３１",
+    ];
     check(&texts, "数据库", &[1]);
     check(&texts, "データベース", &[2]);
     check(&texts, "postgresql", &[2]);
@@ -173,7 +208,10 @@ fn an_alias_is_found_like_the_text() {
 
 #[test]
 fn a_query_about_what_is_forbidden_prefers_negated_memories() {
-    let index = index(&[memory(1, "Deploying on Fridays works well"), memory(2, "Never deploy on Fridays, please, at all")]);
+    let index = index(&[
+        memory(1, "Deploying on Fridays works well"),
+        memory(2, "Never deploy on Fridays, please, at all"),
+    ]);
     assert_eq!(ask(&index, "is it forbidden to deploy on Fridays"), [2, 1]);
 }
 
@@ -188,7 +226,10 @@ fn the_answer_may_stand_beside_the_question() {
 
 #[test]
 fn what_the_named_speaker_said_goes_first() {
-    let index = index(&[turn(1, "Alice: pizza is great with Bob"), turn(2, "Bob: pizza is great, I say")]);
+    let index = index(&[
+        turn(1, "Alice: pizza is great with Bob"),
+        turn(2, "Bob: pizza is great, I say"),
+    ]);
     assert_eq!(ask(&index, "does Alice like pizza")[0], 1);
 }
 
@@ -216,36 +257,163 @@ fn scope_state_kind_and_tags_filter_inside_the_scan() {
         found.sort_unstable();
         found
     };
-    let state = |closed, scheduled| StateFilter::At { at: NOW, closed, scheduled };
+    let state = |closed, scheduled| StateFilter::At {
+        at: NOW,
+        closed,
+        scheduled,
+    };
     assert_eq!(sorted(&all), [1, 2, 5, 6, 7]);
-    assert_eq!(sorted(&Filter { projects: Some(vec!["p".into()]), ..all.clone() }), [2, 5, 6, 7]);
-    assert_eq!(sorted(&Filter { projects: Some(vec!["p".into()]), tenant_wide: false, ..all.clone() }), [5, 6, 7]);
-    assert_eq!(sorted(&Filter { projects: Some(vec!["none".into()]), tenant_wide: false, ..all.clone() }), []);
-    assert_eq!(sorted(&Filter { state: state(true, false), ..all.clone() }), [1, 2, 3, 5, 6, 7]);
-    assert_eq!(sorted(&Filter { state: state(false, true), ..all.clone() }), [1, 2, 4, 5, 6, 7]);
     assert_eq!(
-        sorted(&Filter { state: StateFilter::AsOf(NOW.plus(-Millis::DAY * 3 / 4)), ..all.clone() }),
+        sorted(&Filter {
+            projects: Some(vec!["p".into()]),
+            ..all.clone()
+        }),
+        [2, 5, 6, 7]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            projects: Some(vec!["p".into()]),
+            tenant_wide: false,
+            ..all.clone()
+        }),
+        [5, 6, 7]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            projects: Some(vec!["none".into()]),
+            tenant_wide: false,
+            ..all.clone()
+        }),
+        NOBODY
+    );
+    assert_eq!(
+        sorted(&Filter {
+            state: state(true, false),
+            ..all.clone()
+        }),
         [1, 2, 3, 5, 6, 7]
     );
-    assert_eq!(sorted(&Filter { state: StateFilter::AsOf(NOW.plus(-2 * Millis::DAY)), ..all.clone() }), []);
-    assert_eq!(sorted(&Filter { known_at: Some(NOW.plus(-2 * Millis::DAY)), ..all.clone() }), []);
-    assert_eq!(sorted(&Filter { kinds: vec![Kind::Decision], ..all.clone() }), [5]);
-    assert_eq!(sorted(&Filter { tags: vec!["ops".into(), "infra".into()], ..all.clone() }), [5]);
-    assert_eq!(sorted(&Filter { tags: vec!["ops".into(), "unknown".into()], ..all.clone() }), []);
-    assert_eq!(sorted(&Filter { items: Items::Turns, ..all.clone() }), [7]);
-    assert_eq!(sorted(&Filter { namespaces: Some(vec!["team/other".into()]), ..all.clone() }), []);
-    assert_eq!(sorted(&Filter { namespaces: Some(vec!["team".into()]), ..all.clone() }), [6]);
-    assert_eq!(sorted(&Filter { session: Some("unknown".into()), ..all.clone() }), []);
-    assert_eq!(sorted(&Filter { period: Some((NOW.plus(-2 * Millis::DAY), NOW)), ..all.clone() }), [1, 2, 5, 6, 7]);
-    assert_eq!(sorted(&Filter { period: Some((NOW, NOW.plus(1))), ..all.clone() }), []);
+    assert_eq!(
+        sorted(&Filter {
+            state: state(false, true),
+            ..all.clone()
+        }),
+        [1, 2, 4, 5, 6, 7]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            state: StateFilter::AsOf(NOW.plus(-Millis::DAY * 3 / 4)),
+            ..all.clone()
+        }),
+        [1, 2, 3, 5, 6, 7]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            state: StateFilter::AsOf(NOW.plus(-2 * Millis::DAY)),
+            ..all.clone()
+        }),
+        NOBODY
+    );
+    assert_eq!(
+        sorted(&Filter {
+            known_at: Some(NOW.plus(-2 * Millis::DAY)),
+            ..all.clone()
+        }),
+        NOBODY
+    );
+    assert_eq!(
+        sorted(&Filter {
+            kinds: vec![Kind::Decision],
+            ..all.clone()
+        }),
+        [5]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            tags: vec!["ops".into(), "infra".into()],
+            ..all.clone()
+        }),
+        [5]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            tags: vec!["ops".into(), "unknown".into()],
+            ..all.clone()
+        }),
+        NOBODY
+    );
+    assert_eq!(
+        sorted(&Filter {
+            items: Items::Turns,
+            ..all.clone()
+        }),
+        [7]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            namespaces: Some(vec!["team/other".into()]),
+            ..all.clone()
+        }),
+        NOBODY
+    );
+    assert_eq!(
+        sorted(&Filter {
+            namespaces: Some(vec!["team".into()]),
+            ..all.clone()
+        }),
+        [6]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            session: Some("unknown".into()),
+            ..all.clone()
+        }),
+        NOBODY
+    );
+    assert_eq!(
+        sorted(&Filter {
+            period: Some((NOW.plus(-2 * Millis::DAY), NOW)),
+            ..all.clone()
+        }),
+        [1, 2, 5, 6, 7]
+    );
+    assert_eq!(
+        sorted(&Filter {
+            period: Some((NOW, NOW.plus(1))),
+            ..all.clone()
+        }),
+        NOBODY
+    );
 
-    let counts = ask_with(&index, "deploy target", &Filter { projects: Some(vec!["p".into()]), ..all.clone() }, None).counts;
-    assert_eq!((counts.removed_by_scope, counts.removed_closed, counts.removed_scheduled), (1, 1, 1));
+    let counts = ask_with(
+        &index,
+        "deploy target",
+        &Filter {
+            projects: Some(vec!["p".into()]),
+            ..all.clone()
+        },
+        None,
+    )
+    .counts;
+    assert_eq!(
+        (counts.removed_by_scope, counts.removed_closed, counts.removed_scheduled),
+        (1, 1, 1)
+    );
     let counts = ask_with(&index, "fargate", &all, None).counts;
-    assert_eq!((counts.removed_closed, counts.removed_scheduled, counts.passed), (0, 1, 5));
-    let only_secret = Filter { namespaces: Some(vec!["team/secret".into()]), ..all.clone() };
+    assert_eq!(
+        (counts.removed_closed, counts.removed_scheduled, counts.passed),
+        (0, 1, 5)
+    );
+    let only_secret = Filter {
+        namespaces: Some(vec!["team/secret".into()]),
+        ..all.clone()
+    };
     let counts = ask_with(&index, "kubernetes", &only_secret, None).counts;
-    assert_eq!((counts.in_scope, counts.removed_by_scope), (1, 0), "what may not be read is not counted either");
+    assert_eq!(
+        (counts.in_scope, counts.removed_by_scope),
+        (1, 0),
+        "what may not be read is not counted either"
+    );
 }
 
 #[test]
@@ -261,12 +429,18 @@ fn a_narrow_scope_is_not_emptied_by_better_matches_outside() {
             document
         })
         .collect();
-    let mut inside = turn(9, "a fox, perhaps, of some colour that nobody ever saw or would call red");
+    let mut inside = turn(
+        9,
+        "a fox, perhaps, of some colour that nobody ever saw or would call red",
+    );
     inside.project_key = "narrow".to_owned();
     inside.vector = Some(vector(&[(0, 0.5), (1, 0.9)]));
     documents.push(inside);
     let index = index(&documents);
-    let narrow = Filter { projects: Some(vec!["narrow".into()]), ..Filter::current(NOW) };
+    let narrow = Filter {
+        projects: Some(vec!["narrow".into()]),
+        ..Filter::current(NOW)
+    };
     assert_eq!(numbers(&ask_with(&index, "red fox", &narrow, None)), [9]);
     assert_eq!(numbers(&ask_with(&index, "", &narrow, Some(&vector(&[(0, 1.0)])))), [9]);
 }
@@ -281,7 +455,10 @@ fn a_memory_and_its_turn_are_one_hit() {
     let answer = ask_with(&index, "database postgresql", &Filter::current(NOW), None);
     assert_eq!(numbers(&answer), [1, 3]);
     assert_eq!(answer.hits[0].turns, [TurnId::from_bytes(id(2))]);
-    let turns = Filter { items: Items::Turns, ..Filter::current(NOW) };
+    let turns = Filter {
+        items: Items::Turns,
+        ..Filter::current(NOW)
+    };
     assert_eq!(numbers(&ask_with(&index, "database postgresql", &turns, None)), [2, 3]);
 }
 
@@ -291,15 +468,28 @@ fn a_turn_whose_memory_was_ended_goes_last_and_is_marked() {
     ended.from_turns = vec![TurnId::from_bytes(id(2))];
     ended.valid_to = Some(NOW.plus(-1));
     let said = turn(2, "the database is mysql");
-    let other = turn(3, "mysql, a database that some people outside of our team were talking about at length");
-    let answer = ask_with(&index(&[ended, said, other]), "mysql database", &Filter::current(NOW), None);
+    let other = turn(
+        3,
+        "mysql, a database that some people outside of our team were talking about at length",
+    );
+    let answer = ask_with(
+        &index(&[ended, said, other]),
+        "mysql database",
+        &Filter::current(NOW),
+        None,
+    );
     assert_eq!(numbers(&answer), [3, 2]);
-    assert_eq!(answer.hits.iter().map(|hit| hit.superseded).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(
+        answer.hits.iter().map(|hit| hit.superseded).collect::<Vec<_>>(),
+        [false, true]
+    );
 }
 
 #[test]
 fn the_limit_is_honoured_and_is_no_floor() {
-    let mut documents: Vec<Document> = (1..=60).map(|number| memory(number, &format!("wombat number {number}"))).collect();
+    let mut documents: Vec<Document> = (1..=60)
+        .map(|number| memory(number, &format!("wombat number {number}")))
+        .collect();
     documents.extend((61..=80).map(|number| memory(number, "nothing to see")));
     let index = index(&documents);
     let tuning = Tuning::default();
@@ -349,7 +539,10 @@ fn what_waits_for_its_vector_does_not_sink_and_is_counted() {
     let mut waiting = turn(1, "wombat house");
     waiting.awaits_vector = true;
     let mut other_model = turn(2, "wombat burrow");
-    other_model.vector = Some(Vector { model: "another".to_owned(), ..vector(&[(0, 1.0)]) });
+    other_model.vector = Some(Vector {
+        model: "another".to_owned(),
+        ..vector(&[(0, 1.0)])
+    });
     let mut done = turn(3, "a wombat");
     done.vector = Some(vector(&[(0, 0.5), (1, 0.8)]));
     let mut unrelated = turn(4, "lunch");
@@ -358,7 +551,14 @@ fn what_waits_for_its_vector_does_not_sink_and_is_counted() {
     let all = Filter::current(NOW);
     let answer = ask_with(&index, "wombat house", &all, Some(&vector(&[(0, 1.0)])));
     assert_eq!(numbers(&answer)[0], 1);
-    assert_eq!((answer.awaiting_vectors, index.awaiting_in_scope(&all), index.vector_count()), (1, 1, 2));
+    assert_eq!(
+        (
+            answer.awaiting_vectors,
+            index.awaiting_in_scope(&all),
+            index.vector_count()
+        ),
+        (1, 1, 2)
+    );
     waiting.vector = Some(vector(&[(0, 1.0)]));
     waiting.awaits_vector = false;
     index.upsert(&waiting);
@@ -378,7 +578,10 @@ fn a_preference_decides_between_near_equals_only() {
         text,
         vector: None,
         filter: &filter,
-        prefer: Preferences { session: "mine", agent_key: "" },
+        prefer: Preferences {
+            session: "mine",
+            agent_key: "",
+        },
         now: NOW,
         limit: 10,
         explain: false,
@@ -393,7 +596,10 @@ fn a_blank_query_lists_what_the_filter_leaves_newest_first() {
     let mut newer = memory(2, "second");
     newer.valid_from = NOW.plus(-5);
     let index = index(&[memory(1, "first"), newer, turn(3, "said")]);
-    let memories = Filter { items: Items::Memories, ..Filter::current(NOW) };
+    let memories = Filter {
+        items: Items::Memories,
+        ..Filter::current(NOW)
+    };
     let answer = ask_with(&index, " ", &memories, None);
     assert_eq!(numbers(&answer), [2, 1]);
     assert!(!answer.no_match);
@@ -404,7 +610,10 @@ fn an_explanation_names_words_and_places_and_changes_nothing() {
     let index = index(&[turn(1, "red fox"), turn(2, "red dog")]);
     let answer = ask_with(&index, "red fox", &Filter::current(NOW), None);
     assert_eq!(answer.hits[0].matched_terms, ["red", "fox"]);
-    assert_eq!((answer.hits[0].lexical_rank, answer.hits[1].lexical_rank), (Some(1), Some(2)));
+    assert_eq!(
+        (answer.hits[0].lexical_rank, answer.hits[1].lexical_rank),
+        (Some(1), Some(2))
+    );
     assert_eq!(answer.hits[0].dense_rank, None);
 }
 

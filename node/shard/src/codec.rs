@@ -63,7 +63,10 @@ impl Position {
         let log_id = input.option(Input::log_id)?;
         let membership = input.membership()?;
         input.end()?;
-        Ok(Self { applied, membership: StoredMembership::new(log_id, membership) })
+        Ok(Self {
+            applied,
+            membership: StoredMembership::new(log_id, membership),
+        })
     }
 }
 
@@ -96,9 +99,10 @@ pub fn payload_bytes(payload: &Payload) -> usize {
     match payload {
         EntryPayload::Blank => 0,
         EntryPayload::Normal(command) => command.0.len(),
-        EntryPayload::Membership(membership) => {
-            membership.nodes().map(|(_, member)| 32 + member.address.len()).sum::<usize>()
-        }
+        EntryPayload::Membership(membership) => membership
+            .nodes()
+            .map(|(_, member)| 32 + member.address.len())
+            .sum::<usize>(),
     }
 }
 
@@ -256,7 +260,11 @@ impl<'a> Input<'a> {
 
     fn count(&mut self, what: &'static str, max: u32) -> Result<u32, Malformed> {
         let count = self.u32()?;
-        if count > max { Err(Malformed::Shape(what)) } else { Ok(count) }
+        if count > max {
+            Err(Malformed::Shape(what))
+        } else {
+            Ok(count)
+        }
     }
 
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
@@ -272,7 +280,11 @@ impl<'a> Input<'a> {
     }
 
     pub(crate) fn end(&self) -> Result<(), Malformed> {
-        if self.rest.is_empty() { Ok(()) } else { Err(Malformed::Shape("bytes after the end")) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed::Shape("bytes after the end"))
+        }
     }
 
     pub(crate) fn leader_id(&mut self) -> Result<LeaderId, Malformed> {
@@ -304,7 +316,13 @@ impl<'a> Input<'a> {
                 return Err(Malformed::Shape("an address"));
             }
             let address = std::str::from_utf8(address).map_err(|_| Malformed::Shape("an address"))?;
-            nodes.insert(replica, Member { node, address: address.to_owned() });
+            nodes.insert(
+                replica,
+                Member {
+                    node,
+                    address: address.to_owned(),
+                },
+            );
         }
         // An empty membership is what a replica starts with; openraft's checked constructor refuses it.
         if configs.is_empty() && nodes.is_empty() {
@@ -335,17 +353,38 @@ mod tests {
 
     fn membership() -> Membership {
         let nodes = BTreeMap::from([
-            (7, Member { node: 1, address: "127.0.0.1:7301".to_owned() }),
-            (8, Member { node: 2, address: "127.0.0.1:7302".to_owned() }),
+            (
+                7,
+                Member {
+                    node: 1,
+                    address: "127.0.0.1:7301".to_owned(),
+                },
+            ),
+            (
+                8,
+                Member {
+                    node: 2,
+                    address: "127.0.0.1:7302".to_owned(),
+                },
+            ),
         ]);
         Membership::new(vec![BTreeSet::from([7])], nodes).expect("a valid membership")
     }
 
     fn entries() -> Vec<LogEntry> {
         vec![
-            LogEntry { log_id: log_id(1, 0), payload: EntryPayload::Blank },
-            LogEntry { log_id: log_id(2, 1), payload: EntryPayload::Membership(membership()) },
-            LogEntry { log_id: log_id(2, 2), payload: EntryPayload::Normal(Command(Bytes::from_static(b"remember"))) },
+            LogEntry {
+                log_id: log_id(1, 0),
+                payload: EntryPayload::Blank,
+            },
+            LogEntry {
+                log_id: log_id(2, 1),
+                payload: EntryPayload::Membership(membership()),
+            },
+            LogEntry {
+                log_id: log_id(2, 2),
+                payload: EntryPayload::Normal(Command(Bytes::from_static(b"remember"))),
+            },
         ]
     }
 
@@ -364,7 +403,10 @@ mod tests {
         ] {
             assert_eq!(Position::decode(&position.encode()), Ok(position));
         }
-        let vote = Vote { leader_id: LeaderId::new(4, 7), committed: true };
+        let vote = Vote {
+            leader_id: LeaderId::new(4, 7),
+            committed: true,
+        };
         assert_eq!(decode_vote(&encode_vote(&vote)), Ok(vote));
         assert_eq!(decode_log_id(&encode_log_id(&log_id(4, 11))), Ok(log_id(4, 11)));
     }
@@ -376,7 +418,11 @@ mod tests {
         for at in 1..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            assert_eq!(decode_record(ShardId(3), &damaged), Err(Malformed::Checksum), "byte {at}");
+            assert_eq!(
+                decode_record(ShardId(3), &damaged),
+                Err(Malformed::Checksum),
+                "byte {at}"
+            );
         }
         for length in 0..bytes.len() {
             assert!(decode_record(ShardId(3), &bytes[..length]).is_err(), "length {length}");
@@ -392,7 +438,10 @@ mod tests {
              0072656d656d626572"
         );
         assert_eq!(
-            hex(&encode_vote(&Vote { leader_id: LeaderId::new(4, 7), committed: true })),
+            hex(&encode_vote(&Vote {
+                leader_id: LeaderId::new(4, 7),
+                committed: true
+            })),
             "010400000000000000070000000000000001"
         );
     }

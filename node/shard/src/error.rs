@@ -20,7 +20,10 @@ pub struct Fault {
 impl Fault {
     /// A fault with its page.
     pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into() }
+        Self {
+            code,
+            detail: detail.into(),
+        }
     }
 
     pub(crate) fn undecodable(index: u64, why: &dyn std::fmt::Display) -> Self {
@@ -40,12 +43,18 @@ impl Fault {
     }
 
     pub(crate) fn worker_gone(name: &'static str) -> Self {
-        Self::new("shard_worker_gone", format!("the thread {name} has ended; start the process again"))
+        Self::new(
+            "shard_worker_gone",
+            format!("the thread {name} has ended, or its job panicked; keep the files and report this as a bug"),
+        )
     }
 
     /// A kept value of consensus that cannot be read.
     pub fn malformed(what: impl std::fmt::Display, why: Malformed) -> Self {
-        Self::new("shard_malformed", format!("read {what}: {why}; do not use this copy, replace the replica from a healthy one"))
+        Self::new(
+            "shard_malformed",
+            format!("read {what}: {why}; do not use this copy, replace the replica from a healthy one"),
+        )
     }
 }
 
@@ -178,7 +187,9 @@ pub enum StartError {
         fault: Fault,
     },
     /// The shard has no data here, although it is not new.
-    #[error("{shard} has no data on this node, but it is not new; a replica that lost its data must not return under its old id: remove it from the shard and add a new one")]
+    #[error(
+        "{shard} has no data on this node, but it is not new; a replica that lost its data must not return under its old id: remove it from the shard and add a new one"
+    )]
     ReplicaMissing {
         /// Which shard.
         shard: String,

@@ -142,7 +142,9 @@ impl ShardHandle {
         // A committed entry that does not decode would halt every replica, so it is tried before.
         let bytes = waggle_proto::log::check_entry(&entry)
             .map(Bytes::from)
-            .map_err(|malformed| Unavailable::CommandUnreadable { why: malformed.to_string() })?;
+            .map_err(|malformed| Unavailable::CommandUnreadable {
+                why: malformed.to_string(),
+            })?;
         let _permit = inner.admission.admit(bytes.len())?;
 
         let (responder, answer) = ProgressResponder::complete_only();
@@ -154,7 +156,10 @@ impl ShardHandle {
             Err(_) => return Err(Unavailable::Overloaded { retry_after: timeout }.into()),
         }
         match tokio::time::timeout_at(deadline, answer).await {
-            Ok(Ok(Ok(written))) => Ok(Proposed { log_index: written.log_id.index, outcome: written.data.0 }),
+            Ok(Ok(Ok(written))) => Ok(Proposed {
+                log_index: written.log_id.index,
+                outcome: written.data.0,
+            }),
             Ok(Ok(Err(error))) => Err(write_error(error)),
             Ok(Err(_)) => Err(Indeterminate::ReplicaStopped.into()),
             Err(_) => Err(Indeterminate::DeadlineAfterPropose { after: timeout }.into()),
@@ -165,7 +170,9 @@ impl ShardHandle {
     /// share a round. Reading the tables afterwards is the caller's.
     pub async fn linearizable_read(&self, timeout: Duration) -> Result<ReadPoint, Unavailable> {
         match within(timeout, self.inner.raft.ensure_linearizable(ReadPolicy::ReadIndex)).await {
-            Ok(Ok(read)) => Ok(ReadPoint { applied_index: read.index() }),
+            Ok(Ok(read)) => Ok(ReadPoint {
+                applied_index: read.index(),
+            }),
             Ok(Err(error)) => Err(read_error(error)),
             Err(_) => Err(Unavailable::NoQuorum),
         }
@@ -183,7 +190,11 @@ impl ShardHandle {
         Status {
             shard: self.inner.shard,
             replica: self.inner.replica,
-            role: if halted.is_some() { Role::Stopped } else { role(metrics.state) },
+            role: if halted.is_some() {
+                Role::Stopped
+            } else {
+                role(metrics.state)
+            },
             leader,
             term: metrics.current_term,
             last_index: metrics.last_log_index,
@@ -192,7 +203,10 @@ impl ShardHandle {
             snapshot_index: index(metrics.snapshot),
             purged_index: index(metrics.purged),
             voters: membership.voter_ids().collect(),
-            members: membership.nodes().map(|(replica, member)| (*replica, member.clone())).collect(),
+            members: membership
+                .nodes()
+                .map(|(replica, member)| (*replica, member.clone()))
+                .collect(),
             proposals_in_flight: self.inner.admission.in_flight(),
             halted,
         }
@@ -200,7 +214,12 @@ impl ShardHandle {
 
     /// Asks for a new snapshot and does not wait for it.
     pub async fn trigger_snapshot(&self) -> Result<(), Unavailable> {
-        self.inner.raft.trigger().snapshot().await.map_err(|fatal| stopped(&fatal))
+        self.inner
+            .raft
+            .trigger()
+            .snapshot()
+            .await
+            .map_err(|fatal| stopped(&fatal))
     }
 
     /// Writes the applied state to a directory of the caller's, for backup and tests. Apply goes on meanwhile.
@@ -236,8 +255,12 @@ impl ShardHandle {
     pub async fn answer_snapshot(&self, frame: Frame, files: SnapshotFiles) -> Result<Bytes, Malformed> {
         let SnapshotHead { vote, meta } = SnapshotHead::from_bytes(&frame.body)?;
         let snapshot = openraft::type_config::alias::SnapshotOf::<Types, SnapshotFiles> { meta, snapshot: files };
-        let answer: Result<SnapshotResponse<Types>, RaftError<Types>> =
-            self.inner.raft.install_full_snapshot(vote, snapshot).await.map_err(Into::into);
+        let answer: Result<SnapshotResponse<Types>, RaftError<Types>> = self
+            .inner
+            .raft
+            .install_full_snapshot(vote, snapshot)
+            .await
+            .map_err(Into::into);
         Ok(reply(answer))
     }
 

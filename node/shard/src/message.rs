@@ -7,9 +7,7 @@ use openraft::raft::{
     TransferLeaderResponse, VoteRequest, VoteResponse,
 };
 
-use crate::codec::{
-    Input, Malformed, put_entry, put_log_id, put_membership, put_option, put_u32, put_u64, put_vote,
-};
+use crate::codec::{Input, Malformed, put_entry, put_log_id, put_membership, put_option, put_u32, put_u64, put_vote};
 use crate::ports::{CallKind, Frame};
 use crate::types::{SnapshotMeta, StoredMembership, Types, Vote};
 
@@ -35,7 +33,10 @@ pub(crate) trait Message: Sized {
     }
 
     fn frame(&self, kind: CallKind) -> Frame {
-        Frame { kind, body: self.to_bytes() }
+        Frame {
+            kind,
+            body: self.to_bytes(),
+        }
     }
 }
 
@@ -86,7 +87,12 @@ impl Message for AppendEntriesRequest<Types> {
             return Err(Malformed::Shape("entries"));
         }
         let entries = (0..count).map(|_| input.entry()).collect::<Result<_, _>>()?;
-        Ok(Self { vote, prev_log_id, entries, leader_commit })
+        Ok(Self {
+            vote,
+            prev_log_id,
+            entries,
+            leader_commit,
+        })
     }
 }
 
@@ -176,7 +182,10 @@ impl Message for TransferLeaderResponse<Types> {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         Ok(match input.u8()? {
             0 => Ok(()),
-            1 => Err(TransferLeaderError::VoteChanged { expected: input.vote()?, actual: input.vote()? }),
+            1 => Err(TransferLeaderError::VoteChanged {
+                expected: input.vote()?,
+                actual: input.vote()?,
+            }),
             2 => Err(TransferLeaderError::LogNotFlushed {
                 expected: input.option(Input::log_id)?,
                 actual: input.option(Input::log_id)?,
@@ -206,7 +215,13 @@ impl Message for SnapshotHead {
         let last_log_id = input.option(Input::log_id)?;
         let log_id = input.option(Input::log_id)?;
         let last_membership = StoredMembership::new(log_id, input.membership()?);
-        Ok(Self { vote, meta: SnapshotMeta { last_log_id, last_membership } })
+        Ok(Self {
+            vote,
+            meta: SnapshotMeta {
+                last_log_id,
+                last_membership,
+            },
+        })
     }
 }
 
@@ -230,7 +245,10 @@ mod tests {
     use crate::types::{LeaderId, LogEntry, LogId};
 
     fn vote() -> Vote {
-        Vote { leader_id: LeaderId::new(3, 2), committed: true }
+        Vote {
+            leader_id: LeaderId::new(3, 2),
+            committed: true,
+        }
     }
 
     fn log_id() -> LogId {
@@ -257,13 +275,22 @@ mod tests {
             expected: Some(log_id()),
             actual: None,
         }));
-        check(SnapshotHead { vote: vote(), meta: SnapshotMeta { last_log_id: Some(log_id()), ..Default::default() } });
+        check(SnapshotHead {
+            vote: vote(),
+            meta: SnapshotMeta {
+                last_log_id: Some(log_id()),
+                ..Default::default()
+            },
+        });
 
         let append = AppendEntriesRequest::<Types> {
             vote: vote(),
             prev_log_id: None,
             leader_commit: Some(log_id()),
-            entries: vec![LogEntry { log_id: log_id(), payload: openraft::EntryPayload::Blank }],
+            entries: vec![LogEntry {
+                log_id: log_id(),
+                payload: openraft::EntryPayload::Blank,
+            }],
         };
         let read = AppendEntriesRequest::<Types>::from_bytes(&append.to_bytes()).expect("reads back");
         assert_eq!(format!("{read:?}"), format!("{append:?}"));

@@ -40,8 +40,16 @@ impl RaftNetworkFactory<Types> for Network {
     type Network = Connection;
 
     async fn new_client(&mut self, target: ReplicaId, node: &Member) -> Connection {
-        let target = Target { shard: self.shard, from: self.from, to: target, member: node.clone() };
-        Connection { target, wire: Arc::clone(&self.wire) }
+        let target = Target {
+            shard: self.shard,
+            from: self.from,
+            to: target,
+            member: node.clone(),
+        };
+        Connection {
+            target,
+            wire: Arc::clone(&self.wire),
+        }
     }
 }
 
@@ -123,7 +131,9 @@ impl RaftNetworkV2<Types> for Connection {
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let meta: SnapshotMeta = snapshot.meta;
         let frame = SnapshotHead { vote, meta }.frame(CallKind::Snapshot);
-        let sending = self.wire.send_snapshot(&self.target, frame, snapshot.snapshot, option.soft_ttl());
+        let sending = self
+            .wire
+            .send_snapshot(&self.target, frame, snapshot.snapshot, option.soft_ttl());
         match select(sending, Box::pin(cancel)).await {
             Either::Left((answer, _)) => {
                 read_answer(&self.target, CallKind::Snapshot, answer).map_err(StreamingError::from)
@@ -149,7 +159,9 @@ fn stream_result(
     let answer = answer?;
     if answer.is_conflict() && previous.is_none() {
         // Nothing lies before the first entry, so nothing can conflict there: the follower talks nonsense.
-        return Err(unreachable_because("the follower reports a conflict before the first entry".to_owned()));
+        return Err(unreachable_because(
+            "the follower reports a conflict before the first entry".to_owned(),
+        ));
     }
     Ok(answer.into_stream_result(previous, last))
 }
@@ -167,8 +179,14 @@ fn read_answer<A: Message>(target: &Target, kind: CallKind, answer: Result<Bytes
     })?;
     match Reply::<A>::from_bytes(&bytes) {
         Ok(Reply(Ok(answer))) => Ok(answer),
-        Ok(Reply(Err(why))) => Err(unreachable_because(format!("replica {} does not answer: {why}", target.to))),
-        Err(malformed) => Err(unreachable_because(format!("replica {} answers nonsense: {malformed}", target.to))),
+        Ok(Reply(Err(why))) => Err(unreachable_because(format!(
+            "replica {} does not answer: {why}",
+            target.to
+        ))),
+        Err(malformed) => Err(unreachable_because(format!(
+            "replica {} answers nonsense: {malformed}",
+            target.to
+        ))),
     }
 }
 

@@ -173,7 +173,10 @@ pub struct NoRemote;
 
 impl NoRemote {
     fn refuse(target: &Target) -> BoxFuture<'static, Result<Bytes, WireError>> {
-        let why = format!("this build serves one node; replica {} of {} is elsewhere", target.to, target.shard);
+        let why = format!(
+            "this build serves one node; replica {} of {} is elsewhere",
+            target.to, target.shard
+        );
         Box::pin(async { Err(WireError::Unreachable(why)) })
     }
 }

@@ -25,7 +25,12 @@ pub struct Proposal {
 
 impl Proposal {
     pub(crate) fn stamped(self, stamp: Stamp) -> Entry {
-        Entry { stamp, principal: self.principal, request: self.request, command: self.command }
+        Entry {
+            stamp,
+            principal: self.principal,
+            request: self.request,
+            command: self.command,
+        }
     }
 }
 
@@ -53,7 +58,11 @@ pub(crate) struct Admission {
 
 impl Admission {
     pub(crate) const fn new(settings: Arc<Settings>) -> Self {
-        Self { settings, count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+        Self {
+            settings,
+            count: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+        }
     }
 
     /// The permit is held until the caller has an answer or gives up. One who gives up frees room although the entry
@@ -63,11 +72,16 @@ impl Admission {
         if bytes > bytes_max {
             return Err(Unavailable::CommandTooLarge { bytes, bytes_max });
         }
-        let permit = Permit { admission: Arc::clone(self), bytes };
+        let permit = Permit {
+            admission: Arc::clone(self),
+            bytes,
+        };
         let count_before = self.count.fetch_add(1, Ordering::Relaxed);
         let bytes_before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if count_before >= self.settings.proposals_max || bytes_before + bytes > self.settings.proposal_bytes_max {
-            return Err(Unavailable::Overloaded { retry_after: self.settings.overload_retry_after });
+            return Err(Unavailable::Overloaded {
+                retry_after: self.settings.overload_retry_after,
+            });
         }
         Ok(permit)
     }
@@ -134,20 +148,33 @@ mod tests {
     fn stamps_increase_although_the_wall_clock_goes_back() {
         let clock = HybridClock::default();
         let stamps = [5, 5, 3, 6].map(|wall| clock.next(Millis(wall)));
-        let stamp = |wall, logical| Stamp { wall: Millis(wall), logical };
+        let stamp = |wall, logical| Stamp {
+            wall: Millis(wall),
+            logical,
+        };
         assert_eq!(stamps, [stamp(5, 0), stamp(5, 1), stamp(5, 2), stamp(6, 0)]);
     }
 
     #[test]
     fn admission_refuses_by_count_and_by_bytes_and_gives_room_back() {
-        let settings =
-            Settings { proposals_max: 2, proposal_bytes_max: 100, command_bytes_max: 80, ..Settings::default() };
+        let settings = Settings {
+            proposals_max: 2,
+            proposal_bytes_max: 100,
+            command_bytes_max: 80,
+            ..Settings::default()
+        };
         let admission = Arc::new(Admission::new(Arc::new(settings)));
         let first = admission.admit(60).expect("room");
         assert!(matches!(admission.admit(60), Err(Unavailable::Overloaded { .. })));
         let second = admission.admit(40).expect("room");
         assert!(matches!(admission.admit(0), Err(Unavailable::Overloaded { .. })));
-        assert!(matches!(admission.admit(81), Err(Unavailable::CommandTooLarge { bytes: 81, bytes_max: 80 })));
+        assert!(matches!(
+            admission.admit(81),
+            Err(Unavailable::CommandTooLarge {
+                bytes: 81,
+                bytes_max: 80
+            })
+        ));
         drop((first, second));
         assert_eq!(admission.in_flight(), 0);
         assert!(admission.admit(80).is_ok());

@@ -15,7 +15,8 @@ use futures::future::join_all;
 use openraft::RaftNetworkFactory;
 use openraft::storage::RaftLogStorage;
 use openraft::type_config::async_runtime::watch::WatchReceiver;
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument;
 use waggle_memory::meta::ShardId;
 
@@ -28,6 +29,8 @@ use crate::propose::{Admission, HybridClock};
 use crate::settings::Settings;
 use crate::telemetry;
 use crate::types::{Member, ReplicaId};
+
+const READY_POLL: Duration = Duration::from_millis(20);
 
 /// Whether a replica may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +82,8 @@ pub struct Ports<S> {
 /// The running replicas of a node.
 pub struct Shards {
     handles: BTreeMap<ShardId, ShardHandle>,
-    sampler: tokio::task::JoinHandle<()>,
+    /// Ends with this.
+    sampler: JoinSet<()>,
     services: Services,
     apply_thread: JoinHandle<()>,
 }
@@ -89,8 +93,10 @@ impl Shards {
     pub async fn start<S: Storage>(config: Config, ports: Ports<S>) -> Result<Self, StartError> {
         let (services, apply_thread) = Services::start(Arc::clone(&ports.observer))?;
         let settings = Arc::new(config.settings);
-        let starting =
-            config.replicas.into_iter().map(|replica| start_replica(replica, &settings, &ports, &services));
+        let starting = config
+            .replicas
+            .into_iter()
+            .map(|replica| start_replica(replica, &settings, &ports, &services));
         let (mut handles, mut failure) = (BTreeMap::new(), None);
         for started in join_all(starting).await {
             match started {
@@ -101,8 +107,14 @@ impl Shards {
             }
         }
         let span = tracing::info_span!("shard_sampler");
-        let sampler = tokio::spawn(telemetry::sample(handles.values().cloned().collect()).instrument(span));
-        let shards = Self { handles, sampler, services, apply_thread };
+        let mut sampler = JoinSet::new();
+        sampler.spawn(telemetry::sample(handles.values().cloned().collect()).instrument(span));
+        let shards = Self {
+            handles,
+            sampler,
+            services,
+            apply_thread,
+        };
         match failure {
             None => Ok(shards),
             Some(error) => {
@@ -125,24 +137,30 @@ impl Shards {
 
     /// Waits until every shard has a leader, and, where that is this node, until it has applied all that was ever
     /// acknowledged.
-    pub async fn wait_ready(&self, timeout: Duration) -> Result<(), StartError> {
-        let deadline = Instant::now() + timeout;
+    pub async fn wait_ready(&self, within: Duration) -> Result<(), StartError> {
+        let deadline = Instant::now() + within;
         let waiting = self.handles.values().map(|handle| async move {
             timeout_at(deadline, has_leader(handle))
                 .await
-                .map_err(|_| StartError::NotReady { shard: handle.shard().to_string(), after: timeout })?
+                .map_err(|_| StartError::NotReady {
+                    shard: handle.shard().to_string(),
+                    after: within,
+                })?
         });
         join_all(waiting).await.into_iter().collect()
     }
 
     /// Refuses new proposals, lets consensus finish what it has begun, stops everything. Logs are flushed by then; the
     /// store is closed by its owner afterwards.
-    pub async fn shutdown(self, timeout: Duration) -> Result<(), ShutdownTimeout> {
-        let deadline = Instant::now() + timeout;
+    pub async fn shutdown(self, within: Duration) -> Result<(), ShutdownTimeout> {
+        let deadline = Instant::now() + within;
         self.handles.values().for_each(ShardHandle::close);
-        self.sampler.abort();
+        drop(self.sampler);
         let stopping = self.handles.values().map(|handle| async move {
-            timeout_at(deadline, handle.raft().shutdown()).await.err().map(|_| handle.shard().to_string())
+            timeout_at(deadline, handle.raft().shutdown())
+                .await
+                .err()
+                .map(|_| handle.shard().to_string())
         });
         let mut held_up_by: Vec<String> = join_all(stopping).await.into_iter().flatten().collect();
         // State machines drop their way to the apply thread as they end; ours is the last.
@@ -152,7 +170,11 @@ impl Shards {
         if timeout_at(deadline, joined).await.is_err() {
             held_up_by.push("the apply thread".to_owned());
         }
-        if held_up_by.is_empty() { Ok(()) } else { Err(ShutdownTimeout { held_up_by }) }
+        if held_up_by.is_empty() {
+            Ok(())
+        } else {
+            Err(ShutdownTimeout { held_up_by })
+        }
     }
 }
 
@@ -164,23 +186,48 @@ async fn start_replica<S: Storage>(
 ) -> Result<ShardHandle, StartError> {
     let ReplicaConfig { shard, replica, origin } = config;
     let (log, state, machine) = open(shard, Arc::clone(&ports.storage), services.clone()).await?;
-    let consensus_error = |why: String| StartError::Consensus { shard: shard.to_string(), why };
+    let consensus_error = |why: String| StartError::Consensus {
+        shard: shard.to_string(),
+        why,
+    };
 
-    let network = Network { shard, from: replica, wire: Arc::clone(&ports.wire) };
+    let network = Network {
+        shard,
+        from: replica,
+        wire: Arc::clone(&ports.wire),
+    };
     let raft_config = Arc::new(settings.config(shard.to_string())?);
-    let raft = build(replica, raft_config, network, log, machine).await.map_err(&consensus_error)?;
-    let empty = !raft.is_initialized().await.map_err(|fatal| consensus_error(fatal.to_string()))?;
+    let raft = build(replica, raft_config, network, log, machine)
+        .await
+        .map_err(&consensus_error)?;
+    let empty = !raft
+        .is_initialized()
+        .await
+        .map_err(|fatal| consensus_error(fatal.to_string()))?;
     match (empty, origin) {
         (true, Origin::New { members }) => {
-            raft.initialize(members).await.map_err(|error| consensus_error(error.to_string()))?;
+            raft.initialize(members)
+                .await
+                .map_err(|error| consensus_error(error.to_string()))?;
         }
         (true, Origin::Known) => {
-            let _ = raft.shutdown().await;
-            return Err(StartError::ReplicaMissing { shard: shard.to_string() });
+            stop(&raft).await;
+            return Err(StartError::ReplicaMissing {
+                shard: shard.to_string(),
+            });
         }
-        (true, Origin::Joining) | (false, _) => {}
+        (true, Origin::Joining) => {}
+        (false, _) => {
+            if !is_member(&raft, replica).await.map_err(&consensus_error)? {
+                stop(&raft).await;
+                return Err(StartError::NotAMember {
+                    shard: shard.to_string(),
+                    replica,
+                });
+            }
+        }
     }
-    elect_single_voter(&raft, shard, replica).await?;
+    elect_single_voter(&raft, replica).await.map_err(&consensus_error)?;
 
     Ok(ShardHandle::new(Inner {
         shard,
@@ -208,9 +255,15 @@ async fn open<S: Storage>(
     });
     let opened: Result<_, Fault> = match opening.await {
         Ok(opened) => opened,
-        Err(error) => Err(Fault::new("shard_open_panicked", format!("opening panicked: {error}; report this as a bug"))),
+        Err(error) => Err(Fault::new(
+            "shard_open_panicked",
+            format!("opening panicked: {error}; report this as a bug"),
+        )),
     };
-    opened.map_err(|fault| StartError::Storage { shard: shard.to_string(), fault })
+    opened.map_err(|fault| StartError::Storage {
+        shard: shard.to_string(),
+        fault,
+    })
 }
 
 async fn build<N, L>(
@@ -225,19 +278,31 @@ where
     N::Network: openraft::network::NetSnapshot<crate::types::Types, SnapshotData = crate::ports::SnapshotFiles>,
     L: RaftLogStorage<crate::types::Types>,
 {
-    Consensus::new(replica, config, network, log, machine).await.map_err(|fatal| fatal.to_string())
+    Consensus::new(replica, config, network, log, machine)
+        .await
+        .map_err(|fatal| fatal.to_string())
 }
 
-async fn elect_single_voter(raft: &Consensus, shard: ShardId, replica: ReplicaId) -> Result<(), StartError> {
-    let error = |why: String| StartError::Consensus { shard: shard.to_string(), why };
+async fn is_member(raft: &Consensus, replica: ReplicaId) -> Result<bool, String> {
+    raft.with_raft_state(move |state| state.membership_state.effective().get_node(&replica).is_some())
+        .await
+        .map_err(|fatal| fatal.to_string())
+}
+
+async fn elect_single_voter(raft: &Consensus, replica: ReplicaId) -> Result<(), String> {
     let voters: Vec<ReplicaId> = raft
         .with_raft_state(|state| state.membership_state.effective().voter_ids().collect())
         .await
-        .map_err(|fatal| error(fatal.to_string()))?;
+        .map_err(|fatal| fatal.to_string())?;
     if voters != [replica] {
         return Ok(());
     }
-    raft.trigger().elect(false).await.map_err(|fatal| error(fatal.to_string()))
+    raft.trigger().elect(false).await.map_err(|fatal| fatal.to_string())
+}
+
+async fn stop(raft: &Consensus) {
+    // It fails only if openraft's own task panicked, and then there is nothing to stop.
+    let _ = raft.shutdown().await;
 }
 
 async fn has_leader(handle: &ShardHandle) -> Result<(), StartError> {
@@ -245,10 +310,16 @@ async fn has_leader(handle: &ShardHandle) -> Result<(), StartError> {
     loop {
         let (leader, halted) = {
             let now = metrics.borrow_watched();
-            (now.current_leader, now.running_state.as_ref().err().map(ToString::to_string))
+            (
+                now.current_leader,
+                now.running_state.as_ref().err().map(ToString::to_string),
+            )
         };
         if let Some(why) = halted {
-            return Err(StartError::Consensus { shard: handle.shard().to_string(), why });
+            return Err(StartError::Consensus {
+                shard: handle.shard().to_string(),
+                why,
+            });
         }
         match leader {
             Some(leader) if leader != handle.status().replica => return Ok(()),
@@ -256,9 +327,13 @@ async fn has_leader(handle: &ShardHandle) -> Result<(), StartError> {
             Some(_) if handle.linearizable_read(Duration::from_secs(1)).await.is_ok() => return Ok(()),
             _ => {}
         }
-        if metrics.changed().await.is_err() {
+        // Looks again without news too: a read that came too early has failed without changing anything.
+        if let Ok(Err(_)) = timeout(READY_POLL, metrics.changed()).await {
             let why = "it stopped while starting".to_owned();
-            return Err(StartError::Consensus { shard: handle.shard().to_string(), why });
+            return Err(StartError::Consensus {
+                shard: handle.shard().to_string(),
+                why,
+            });
         }
     }
 }

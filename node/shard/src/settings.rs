@@ -95,7 +95,9 @@ impl Settings {
             state_machine_channel_size: Some(256),
             ..Config::default()
         };
-        config.validate().map_err(|error| StartError::Settings(error.to_string()))
+        config
+            .validate()
+            .map_err(|error| StartError::Settings(error.to_string()))
     }
 }
 
@@ -114,8 +116,13 @@ mod tests {
 
     #[test]
     fn a_heartbeat_that_could_come_too_late_is_refused_with_both_numbers() {
-        let settings = Settings { heartbeat_interval: Duration::from_millis(300), ..Settings::default() };
-        let error = settings.config("shd_0".to_owned()).expect_err("660 ms are longer than 600");
+        let settings = Settings {
+            heartbeat_interval: Duration::from_millis(300),
+            ..Settings::default()
+        };
+        let error = settings
+            .config("shd_0".to_owned())
+            .expect_err("660 ms are longer than 600");
         assert_eq!(
             error.to_string(),
             "the Raft settings are impossible: two heartbeat intervals and a tick (660 ms) must be shorter than the \

@@ -45,10 +45,16 @@ pub(crate) async fn sample(handles: Vec<ShardHandle>) {
             metrics::gauge!("waggle_raft_commit_index", "shard" => label.clone()).set(number(status.committed_index));
             metrics::gauge!("waggle_raft_applied_index", "shard" => label.clone()).set(number(status.applied_index));
             let leader = status.leader.as_ref().map(|(replica, _)| *replica);
-            if leaders.insert(status.shard, leader).is_some_and(|before| before != leader) {
+            if leaders
+                .insert(status.shard, leader)
+                .is_some_and(|before| before != leader)
+            {
                 metrics::counter!("waggle_raft_leader_changes_total", "shard" => label).increment(1);
             }
-            if let Some(why) = status.halted.filter(|_| !handle.is_closing() && !halted.contains(&status.shard)) {
+            if let Some(why) = status
+                .halted
+                .filter(|_| !handle.is_closing() && !halted.contains(&status.shard))
+            {
                 tracing::error!(shard = %status.shard, replica = status.replica, why, "a replica has halted");
                 halted.push(status.shard);
             }

@@ -78,7 +78,10 @@ pub struct Member {
 impl Member {
     /// A replica on `node`.
     pub fn new(node: NodeId, address: impl Into<String>) -> Self {
-        Self { node: node.0, address: address.into() }
+        Self {
+            node: node.0,
+            address: address.into(),
+        }
     }
 
     /// The node that holds it.

@@ -35,10 +35,25 @@ const SPINS_BEFORE_PARK: u32 = 200;
 pub type OnFatal = Box<dyn Fn(&Fault) + Send + Sync>;
 
 pub(crate) enum Write {
-    Append { log: Arc<ShardLog>, number: u64, records: Vec<(u64, Vec<u8>)>, done: Flushed },
-    Vote { shard: ShardId, bytes: Vec<u8>, done: oneshot::Sender<Result<(), Fault>> },
-    Truncate { shard: ShardId, from: u64 },
-    Purge { shard: ShardId, upto: LogId },
+    Append {
+        log: Arc<ShardLog>,
+        number: u64,
+        records: Vec<(u64, Vec<u8>)>,
+        done: Flushed,
+    },
+    Vote {
+        shard: ShardId,
+        bytes: Vec<u8>,
+        done: oneshot::Sender<Result<(), Fault>>,
+    },
+    Truncate {
+        shard: ShardId,
+        from: u64,
+    },
+    Purge {
+        shard: ShardId,
+        upto: LogId,
+    },
     /// The thread ends after this round.
     Close,
 }
@@ -59,8 +74,17 @@ impl LogWriter {
         let thread = std::thread::Builder::new()
             .name("waggle-log".to_owned())
             .spawn(move || work(&database, receiver, &on_fatal))
-            .map_err(|error| Fault::FileSystem { operation: "start the log writer", detail: error.to_string() })?;
-        Ok((Self { queue, room: Arc::new(Semaphore::new(QUEUE_KIBIBYTES_MAX)) }, thread))
+            .map_err(|error| Fault::FileSystem {
+                operation: "start the log writer",
+                detail: error.to_string(),
+            })?;
+        Ok((
+            Self {
+                queue,
+                room: Arc::new(Semaphore::new(QUEUE_KIBIBYTES_MAX)),
+            },
+            thread,
+        ))
     }
 
     /// Puts a write into the queue. Not cancel-safe: a dropped call may have taken no place.
@@ -83,7 +107,10 @@ impl LogWriter {
 }
 
 fn closed() -> Fault {
-    Fault::WriteFailed { operation: "append to the log", detail: "the log writer has ended".to_owned() }
+    Fault::WriteFailed {
+        operation: "append to the log",
+        detail: "the log writer has ended".to_owned(),
+    }
 }
 
 fn work(database: &Database, mut queue: mpsc::Receiver<(Write, OwnedSemaphorePermit)>, on_fatal: &OnFatal) {
@@ -99,16 +126,17 @@ fn work(database: &Database, mut queue: mpsc::Receiver<(Write, OwnedSemaphorePer
         }
         let ends = round.iter().any(|write| matches!(write, Write::Close));
         let result = write_round(database, &round);
+        for write in round {
+            complete(write, &result);
+        }
+        drop(rooms);
+        // After the completions: whoever waits must not hang, whatever this does.
         if let Err(fault) = &result
             && !std::mem::replace(&mut told, true)
         {
             tracing::error!(%fault, "the log cannot be written");
             on_fatal(fault);
         }
-        for write in round {
-            complete(write, &result);
-        }
-        drop(rooms);
         if ends {
             return;
         }
@@ -157,15 +185,26 @@ fn write_round(database: &Database, round: &[Write]) -> Result<(), Fault> {
                 batch.delete_range_cf(log_family, keys::log_key(*shard, *from).as_slice(), end.as_slice());
             }
             Write::Purge { shard, upto } => {
-                let (begin, end) = (keys::log_key(*shard, 0), keys::log_key(*shard, upto.index.saturating_add(1)));
+                let (begin, end) = (
+                    keys::log_key(*shard, 0),
+                    keys::log_key(*shard, upto.index.saturating_add(1)),
+                );
                 batch.delete_range_cf(log_family, begin.as_slice(), end.as_slice());
-                batch.put_cf(meta_family, keys::meta_key(*shard, MetaKind::Purged), encode_log_id(upto));
+                batch.put_cf(
+                    meta_family,
+                    keys::meta_key(*shard, MetaKind::Purged),
+                    encode_log_id(upto),
+                );
             }
             Write::Close => synced = true,
         }
     }
     for (shard, log_id) in committed {
-        batch.put_cf(meta_family, keys::meta_key(shard, MetaKind::Committed), encode_log_id(&log_id));
+        batch.put_cf(
+            meta_family,
+            keys::meta_key(shard, MetaKind::Committed),
+            encode_log_id(&log_id),
+        );
     }
     if !synced {
         return database.write_unsynced(batch, "change the log");

@@ -61,8 +61,6 @@ pub(crate) enum MetaKind {
     Purged = 4,
     /// A snapshot installation that has begun and must be finished at start.
     SnapshotIntent = 5,
-    /// The newest complete snapshot.
-    Snapshot = 6,
 }
 
 impl MetaKind {

@@ -5,6 +5,7 @@
 
 mod fault;
 mod group_commit;
+mod holders;
 mod identity;
 mod key_kind;
 mod keys;

@@ -6,50 +6,27 @@
 //! installation is repeated at every start until it is complete. Rows are written through the log like all others;
 //! ingesting table files instead would write them once less, and can replace this without a change of format.
 
+mod files;
+
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rocksdb::{ReadOptions, Snapshot, WriteBatch};
-use serde::{Deserialize, Serialize};
+use rocksdb::{Snapshot, WriteBatch};
 use waggle_memory::meta::ShardId;
 use waggle_shard::Position;
 
 use crate::fault::Fault;
 use crate::key_kind::{Family, MetaKind};
-use crate::keys::{self, SHARD_BYTES};
+use crate::keys;
 use crate::open::Database;
+use files::{
+    MANIFEST, Manifest, copy_verified, damaged, file_fault, read_manifest, read_rows, write_manifest, write_rows,
+};
 
-const MANIFEST: &str = "manifest";
-const FORMAT: u32 = 1;
-const COMPRESSION_LEVEL: i32 = 1;
-/// Largest key or value that is believed; the row format allows less.
-const PART_BYTES_MAX: u32 = 64 << 20;
 /// Rows of one batch while installing.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 const UNFINISHED: &str = "unfinished";
-
-/// What a snapshot holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Manifest {
-    format: u32,
-    shard: u32,
-    /// The encoded [`Position`] in hexadecimal digits.
-    position: String,
-    files: Vec<RowsFile>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RowsFile {
-    family: String,
-    name: String,
-    bytes: u64,
-    rows: u64,
-    /// blake3 of the bytes of the file.
-    hash: String,
-}
 
 /// Where a shard's snapshots are.
 pub(crate) fn directory(database: &Database, shard: ShardId) -> PathBuf {
@@ -94,7 +71,10 @@ pub(crate) fn current(database: &Database, shard: ShardId) -> Result<Option<(Pos
             continue;
         }
         let (_, position) = read_manifest(&path, shard)?;
-        if newest.as_ref().is_none_or(|(known, _)| known.applied < position.applied) {
+        if newest
+            .as_ref()
+            .is_none_or(|(known, _)| known.applied < position.applied)
+        {
             newest = Some((position, path));
         }
     }
@@ -127,7 +107,9 @@ pub(crate) fn install(database: &Database, shard: ShardId, from: &Path) -> Resul
 
 /// Finishes the installation that a crash interrupted, if there was one.
 pub(crate) fn finish_interrupted(database: &Database, shard: ShardId) -> Result<(), Fault> {
-    let Some(name) = database.meta(shard, MetaKind::SnapshotIntent)? else { return Ok(()) };
+    let Some(name) = database.meta(shard, MetaKind::SnapshotIntent)? else {
+        return Ok(());
+    };
     let name = String::from_utf8(name).map_err(|_| damaged("the intent is not a name".to_owned()))?;
     let path = directory(database, shard).join(name);
     tracing::warn!(%shard, path = %path.display(), "finish the installation of a snapshot that was interrupted");
@@ -162,7 +144,10 @@ fn replace_rows(
             Ok(())
         })?;
         if rows != file.rows {
-            return Err(damaged(format!("{} has {rows} rows instead of {}", file.name, file.rows)));
+            return Err(damaged(format!(
+                "{} has {rows} rows instead of {}",
+                file.name, file.rows
+            )));
         }
     }
     let meta = database.family(Family::RaftMeta)?;
@@ -173,7 +158,10 @@ fn replace_rows(
 
 fn position_in(database: &Database, shard: ShardId, view: &Snapshot<'_>) -> Result<Position, Fault> {
     let stored = view
-        .get_cf(database.family(Family::RaftMeta)?, keys::meta_key(shard, MetaKind::Applied))
+        .get_cf(
+            database.family(Family::RaftMeta)?,
+            keys::meta_key(shard, MetaKind::Applied),
+        )
         .map_err(|error| Fault::read("read the applied state", error))?;
     match stored {
         Some(bytes) => Position::decode(&bytes).map_err(|why| damaged(format!("the applied state: {why}"))),
@@ -195,121 +183,15 @@ fn write_files(
     for family in Family::ROWS {
         files.push(write_rows(database, shard, view, family, into)?);
     }
-    let position = position.encode().iter().map(|byte| format!("{byte:02x}")).collect();
-    let manifest = Manifest { format: FORMAT, shard: shard.0, position, files };
+    let manifest = Manifest::new(shard, position, files);
     write_manifest(into, &manifest).map_err(failed)
 }
 
-fn write_rows(
-    database: &Database,
-    shard: ShardId,
-    view: &Snapshot<'_>,
-    family: Family,
-    into: &Path,
-) -> Result<RowsFile, Fault> {
-    let name = format!("{}.rows", family.name());
-    let path = into.join(&name);
-    let failed = |error: io::Error| file_fault("write a snapshot", &path, &error);
-    let sink = Hashing::new(BufWriter::new(File::create(&path).map_err(failed)?));
-    let mut out = zstd::Encoder::new(sink, COMPRESSION_LEVEL).map_err(failed)?;
-
-    let (first, end) = keys::shard_range(shard);
-    let mut options = ReadOptions::default();
-    options.set_snapshot(view);
-    options.set_iterate_upper_bound(end);
-    options.set_total_order_seek(true);
-    // A pass over everything must not push out what requests use.
-    options.fill_cache(false);
-    let mut stored = database.rocks().raw_iterator_cf_opt(database.family(family)?, options);
-    stored.seek(&first);
-    let mut rows = 0;
-    while let Some((key, value)) = stored.item() {
-        write_part(&mut out, key.get(SHARD_BYTES..).unwrap_or_default()).map_err(failed)?;
-        write_part(&mut out, value).map_err(failed)?;
-        rows += 1;
-        stored.next();
-    }
-    stored.status().map_err(|error| Fault::read("read the rows of a snapshot", error))?;
-
-    let (file, bytes, hash) = out.finish().map_err(failed)?.finish();
-    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().map_err(failed)?;
-    Ok(RowsFile { family: family.name().to_owned(), name, bytes, rows, hash })
-}
-
-fn write_part(out: &mut impl Write, part: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(part.len()).map_err(io::Error::other)?;
-    out.write_all(&length.to_le_bytes())?;
-    out.write_all(part)
-}
-
-fn read_rows(path: &Path, mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Fault>) -> Result<(), Fault> {
-    let failed = |error: io::Error| file_fault("read a snapshot", path, &error);
-    let file = File::open(path).map_err(failed)?;
-    let mut input = zstd::Decoder::new(file).map_err(failed)?;
-    loop {
-        let Some(key) = read_part(&mut input).map_err(failed)? else { return Ok(()) };
-        let value = read_part(&mut input).map_err(failed)?;
-        let value = value.ok_or_else(|| damaged(format!("{} ends after a key", path.display())))?;
-        visit(&key, &value)?;
-    }
-}
-
-/// None at the end of the file.
-fn read_part(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut length = [0; 4];
-    let mut filled = 0;
-    while let Some(rest) = length.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match input.read(rest)? {
-            0 if filled == 0 => return Ok(None),
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => filled += count,
-        }
-    }
-    let length = u32::from_le_bytes(length);
-    if length > PART_BYTES_MAX {
-        return Err(io::Error::other(format!("a part of {length} bytes")));
-    }
-    let mut part = vec![0; length as usize];
-    input.read_exact(&mut part)?;
-    Ok(Some(part))
-}
-
-/// One line of JSON, and its hash on the next.
-fn write_manifest(into: &Path, manifest: &Manifest) -> io::Result<()> {
-    let text = serde_json::to_string(manifest).map_err(io::Error::other)?;
-    let hash = blake3::hash(text.as_bytes()).to_hex();
-    let mut file = File::create(into.join(MANIFEST))?;
-    file.write_all(format!("{text}\n{hash}\n").as_bytes())?;
-    file.sync_all()?;
-    File::open(into)?.sync_all()
-}
-
-fn read_manifest(from: &Path, shard: ShardId) -> Result<(Manifest, Position), Fault> {
-    let path = from.join(MANIFEST);
-    let wrong = |what: &str| damaged(format!("{}: {what}", path.display()));
-    let text = fs::read_to_string(&path).map_err(|error| file_fault("read a snapshot", &path, &error))?;
-    let (line, hash) = text.trim_end().split_once('\n').ok_or_else(|| wrong("it is cut"))?;
-    if blake3::hash(line.as_bytes()).to_hex().as_str() != hash {
-        return Err(wrong("its hash does not match"));
-    }
-    let manifest: Manifest = serde_json::from_str(line).map_err(|error| wrong(&error.to_string()))?;
-    if manifest.format != FORMAT {
-        return Err(wrong("a later version wrote it"));
-    }
-    if manifest.shard != shard.0 {
-        return Err(wrong("it belongs to another shard"));
-    }
-    if manifest.files.iter().any(|file| file.name.contains(['/', '\\']) || file.name.starts_with('.')) {
-        return Err(wrong("a file name leaves the directory"));
-    }
-    let bytes = from_hex(&manifest.position).ok_or_else(|| wrong("the position is not hexadecimal"))?;
-    let position = Position::decode(&bytes).map_err(|why| wrong(&why.to_string()))?;
-    Ok((manifest, position))
-}
-
 fn verify(from: &Path, manifest: &Manifest) -> Result<(), Fault> {
-    manifest.files.iter().try_for_each(|file| copy_verified(from, file, &mut io::sink()))
+    manifest
+        .files
+        .iter()
+        .try_for_each(|file| copy_verified(from, file, &mut io::sink()))
 }
 
 /// Copies a snapshot from elsewhere, checking every hash on the way, and publishes it.
@@ -326,20 +208,6 @@ fn adopt(from: &Path, manifest: &Manifest, unfinished: &Path, finished: &Path) -
     publish(unfinished, finished)
 }
 
-fn copy_verified(from: &Path, file: &RowsFile, to: &mut impl Write) -> Result<(), Fault> {
-    let path = from.join(&file.name);
-    let failed = |error: io::Error| file_fault("read a snapshot", &path, &error);
-    let mut sink = Hashing::new(to);
-    let source = File::open(&path).map_err(failed)?;
-    io::copy(&mut BufReader::new(source), &mut sink).map_err(failed)?;
-    let (_, bytes, hash) = sink.finish();
-    if bytes == file.bytes && hash == file.hash {
-        Ok(())
-    } else {
-        Err(damaged(format!("{}: its hash does not match", path.display())))
-    }
-}
-
 fn publish(unfinished: &Path, finished: &Path) -> Result<(), Fault> {
     let failed = |error: io::Error| file_fault("publish a snapshot", finished, &error);
     remove(finished)?;
@@ -351,7 +219,10 @@ fn publish(unfinished: &Path, finished: &Path) -> Result<(), Fault> {
 }
 
 fn remove_others(home: &Path, keep: &Path) -> Result<(), Fault> {
-    entries(home)?.iter().filter(|path| path.as_path() != keep).try_for_each(|path| remove(path))
+    entries(home)?
+        .iter()
+        .filter(|path| path.as_path() != keep)
+        .try_for_each(|path| remove(path))
 }
 
 fn remove(path: &Path) -> Result<(), Fault> {
@@ -364,7 +235,9 @@ fn remove(path: &Path) -> Result<(), Fault> {
 fn entries(home: &Path) -> Result<Vec<PathBuf>, Fault> {
     let failed = |error: io::Error| file_fault("list snapshots", home, &error);
     match fs::read_dir(home) {
-        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path()).map_err(failed)).collect(),
+        Ok(entries) => entries
+            .map(|entry| entry.map(|entry| entry.path()).map_err(failed))
+            .collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(failed(error)),
     }
@@ -387,45 +260,5 @@ fn family_of(name: &str) -> Result<Family, Fault> {
     found.ok_or_else(|| damaged(format!("there is no family '{}'", name.escape_debug())))
 }
 
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks(2);
-    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
-}
-
-fn damaged(detail: String) -> Fault {
-    Fault::Damaged { operation: "use a snapshot", detail }
-}
-
-fn file_fault(operation: &'static str, path: &Path, error: &io::Error) -> Fault {
-    Fault::FileSystem { operation, detail: format!("{}: {error}", path.display()) }
-}
-
-/// Counts and hashes what passes through.
-struct Hashing<W> {
-    inner: W,
-    bytes: u64,
-    hasher: blake3::Hasher,
-}
-
-impl<W: Write> Hashing<W> {
-    fn new(inner: W) -> Self {
-        Self { inner, bytes: 0, hasher: blake3::Hasher::new() }
-    }
-
-    fn finish(self) -> (W, u64, String) {
-        (self.inner, self.bytes, self.hasher.finalize().to_hex().to_string())
-    }
-}
-
-impl<W: Write> Write for Hashing<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.inner.write(bytes)?;
-        self.hasher.update(bytes.get(..count).unwrap_or(bytes));
-        self.bytes += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rocksdb::WriteBatch;
@@ -15,6 +16,7 @@ use waggle_shard::{
 
 use crate::fault::Fault;
 use crate::group_commit::{LogWriter, OnFatal};
+use crate::holders::{Holder, Holders};
 use crate::key_kind::{Family, MetaKind};
 use crate::keys;
 use crate::open::Database;
@@ -22,12 +24,16 @@ use crate::raft_log::{RaftLog, ShardLog};
 use crate::snapshot;
 use crate::tables::ShardTransaction;
 
+/// Far more than the tasks of consensus need to end.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
 /// Logs and states of all shards of a node.
 pub struct RaftStore {
     database: Arc<Database>,
     writer: LogWriter,
     thread: Mutex<Option<JoinHandle<()>>>,
     logs: Arc<Logs>,
+    holders: Holders,
 }
 
 /// The logs that are open. Apply asks here whether the log batches of its entries are written.
@@ -38,7 +44,13 @@ impl RaftStore {
     /// Starts the log writer of a node. `on_fatal` is called once if a write fails; it must end the process.
     pub fn start(database: Arc<Database>, on_fatal: OnFatal) -> Result<Arc<Self>, Fault> {
         let (writer, thread) = LogWriter::spawn(Arc::clone(&database), on_fatal)?;
-        Ok(Arc::new(Self { database, writer, thread: Mutex::new(Some(thread)), logs: Arc::default() }))
+        Ok(Arc::new(Self {
+            database,
+            writer,
+            thread: Mutex::new(Some(thread)),
+            logs: Arc::default(),
+            holders: Holders::default(),
+        }))
     }
 
     /// The database below, for reading tables.
@@ -46,14 +58,21 @@ impl RaftStore {
         &self.database
     }
 
-    /// Ends the log writer after what is queued, synced. Shards are shut down before. Blocking.
+    /// Ends the log writer after what is queued, synced, and waits a moment for the tasks of consensus to let go of the
+    /// database. Shards are shut down before. Blocking.
     pub fn close(&self) {
         self.logs.0.lock().clear();
         let thread = self.thread.lock().take();
-        if let Some(thread) = thread {
-            self.writer.close();
-            // A panic of the writer was answered by whoever waited for it.
-            let _ = thread.join();
+        let Some(thread) = thread else { return };
+        self.writer.close();
+        // A panic of the writer was answered by whoever waited for it.
+        let _ = thread.join();
+        let held_by = self.holders.wait(CLOSE_WAIT);
+        if held_by > 0 {
+            tracing::warn!(
+                held_by,
+                "logs or states of shards are still in use; the data directory stays locked"
+            );
         }
     }
 
@@ -78,7 +97,10 @@ impl RaftStore {
     /// only does not start, one that has the rows only would.
     fn restore_log_marks(&self, shard: ShardId, last: LogId) -> Result<(), Fault> {
         let meta = self.database.family(Family::RaftMeta)?;
-        let vote = Vote { leader_id: last.leader_id, committed: false };
+        let vote = Vote {
+            leader_id: last.leader_id,
+            committed: false,
+        };
         let mut batch = WriteBatch::default();
         batch.put_cf(meta, keys::meta_key(shard, MetaKind::Purged), encode_log_id(&last));
         batch.put_cf(meta, keys::meta_key(shard, MetaKind::Vote), encode_vote(&vote));
@@ -97,14 +119,24 @@ impl Storage for RaftStore {
     type Log = RaftLog;
 
     fn open_log(&self, shard: ShardId) -> Result<RaftLog, waggle_shard::Fault> {
-        let log = RaftLog::open(Arc::clone(&self.database), self.writer.clone(), shard)?;
+        let log = RaftLog::open(
+            Arc::clone(&self.database),
+            self.writer.clone(),
+            self.holders.hold(),
+            shard,
+        )?;
         self.logs.0.lock().insert(shard, log.shared());
         Ok(log)
     }
 
     fn open_state(&self, shard: ShardId) -> Result<Arc<dyn StateStore>, waggle_shard::Fault> {
         snapshot::finish_interrupted(&self.database, shard)?;
-        Ok(Arc::new(ShardState { shard, database: Arc::clone(&self.database), logs: Arc::clone(&self.logs) }))
+        Ok(Arc::new(ShardState {
+            shard,
+            database: Arc::clone(&self.database),
+            logs: Arc::clone(&self.logs),
+            _holder: self.holders.hold(),
+        }))
     }
 }
 
@@ -113,6 +145,7 @@ struct ShardState {
     shard: ShardId,
     database: Arc<Database>,
     logs: Arc<Logs>,
+    _holder: Holder,
 }
 
 impl StateStore for ShardState {
@@ -125,7 +158,10 @@ impl StateStore for ShardState {
     }
 
     fn begin(&self) -> Box<dyn Transaction + '_> {
-        Box::new(Run { rows: self.database.transaction(self.shard), state: self })
+        Box::new(Run {
+            rows: self.database.transaction(self.shard),
+            state: self,
+        })
     }
 
     fn build_snapshot(
@@ -140,7 +176,11 @@ impl StateStore for ShardState {
         let position = snapshot::position_of(&files.directory, self.shard)?;
         if position.applied != meta.last_log_id || position.membership != meta.last_membership {
             let detail = format!("the files hold {:?}, the head says {meta}", position.applied);
-            return Err(Fault::Damaged { operation: "install a snapshot", detail }.into());
+            return Err(Fault::Damaged {
+                operation: "install a snapshot",
+                detail,
+            }
+            .into());
         }
         Ok(snapshot::install(&self.database, self.shard, &files.directory)?.0)
     }
@@ -151,8 +191,16 @@ impl StateStore for ShardState {
 }
 
 fn described((position, directory): (Position, std::path::PathBuf)) -> (SnapshotMeta, SnapshotFiles) {
-    let meta = SnapshotMeta { last_log_id: position.applied, last_membership: position.membership };
-    (meta, SnapshotFiles { directory: directory.into() })
+    let meta = SnapshotMeta {
+        last_log_id: position.applied,
+        last_membership: position.membership,
+    };
+    (
+        meta,
+        SnapshotFiles {
+            directory: directory.into(),
+        },
+    )
 }
 
 /// A run of entries that is being applied.

@@ -8,8 +8,8 @@ use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, RequestId, TurnId}
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::meta::KeyId;
 
-use super::{Draw, Sort};
 use super::rows::DEDUP;
+use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
 pub const COMMANDS: usize = 11;

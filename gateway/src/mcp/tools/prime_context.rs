@@ -110,9 +110,7 @@ fn nodes(reply: &PrimeReply, spoken: &[Vec<u8>]) -> Vec<Item> {
             fields.shift_remove("content");
             fields.shift_remove("content_truncated");
         }
-        let mut item = Item::listed("nodes", value, &memory.id);
-        item.counted = true;
-        Some(item)
+        Some(Item::listed("nodes", value, &memory.id))
     };
     reply.nodes.iter().filter_map(node).collect()
 }

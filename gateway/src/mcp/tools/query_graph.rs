@@ -3,13 +3,13 @@
 use serde_json::json;
 use waggle_memory::kind::Kind;
 use waggle_proto::wire::query_request::Mode;
-use waggle_proto::wire::{QueryReply, QueryRequest};
+use waggle_proto::wire::{self, QueryReply, QueryRequest};
 
 use super::ToolCall;
 use super::get_related::unseen;
-use crate::cursor::Walk;
+use crate::cursor::Left;
 use crate::fault::Fault;
-use crate::mcp::result::{Answer, Attached, Item, Needs, shorten};
+use crate::mcp::result::{Answer, Attached, Count, Item, Needs, shorten};
 use crate::mcp::translate;
 use crate::route::timed;
 
@@ -96,7 +96,9 @@ fn answer(call: &ToolCall<'_>, reply: &QueryReply) -> Answer {
         answer.read_stamp = point.stamp;
     }
     answer.items = unseen(items(reply), call.walk.as_ref());
-    keep_max_nodes(&mut answer.items, arguments.count("max_nodes"), call.walk.as_ref());
+    if let Some(walk) = &call.walk {
+        keep_what_is_left(&mut answer.items, walk.left);
+    }
     answer.attached = attached(reply);
     answer
 }
@@ -108,22 +110,24 @@ fn items(reply: &QueryReply) -> Vec<Item> {
         .iter()
         .map(|hit| {
             let memory = hit.memory.as_ref()?;
-            let mut item = Item::listed("nodes", translate::node_hit(hit), &memory.id);
-            item.counted = !hit.support;
-            Some(item)
+            let item = Item::listed("nodes", translate::node_hit(hit), &memory.id);
+            Some(Item { count: Count::Node, hash: wire::short_hash(false, &memory.id), ..item })
         })
         .collect();
     let mut turns: Vec<Option<Item>> = reply
         .turns
         .iter()
-        .map(|turn| Some(Item { id: None, ..Item::listed("replay_hits", translate::turn_hit(turn), &turn.turn_id) }))
+        .map(|turn| {
+            let item = Item::listed("replay_hits", translate::turn_hit(turn), &turn.turn_id);
+            Some(Item { id: None, count: Count::Turn, hash: wire::short_hash(true, &turn.turn_id), ..item })
+        })
         .collect();
     let mut items = Vec::with_capacity(nodes.len() + turns.len());
     for (rank, hit) in reply.ranking.iter().enumerate() {
         let found = if hit.is_turn {
             reply.turns.iter().position(|turn| turn.turn_id == hit.id).and_then(|at| turns.get_mut(at))
         } else {
-            let same = |node: &waggle_proto::wire::NodeHit| node.memory.as_ref().is_some_and(|memory| memory.id == hit.id);
+            let same = |node: &wire::NodeHit| node.memory.as_ref().is_some_and(|memory| memory.id == hit.id);
             reply.nodes.iter().position(same).and_then(|at| nodes.get_mut(at))
         };
         if let Some(mut item) = found.and_then(Option::take) {
@@ -164,21 +168,23 @@ fn in_node_order(items: Vec<Item>, reply: &QueryReply) -> Vec<Item> {
     merged
 }
 
-/// max_nodes holds across pages.
-fn keep_max_nodes(items: &mut Vec<Item>, max_nodes: u32, walk: Option<&Walk>) {
-    let mut left = (max_nodes as usize).saturating_sub(walk.map_or(0, |walk| usize::from(walk.counted)));
+/// max_nodes holds across pages: the node fills every answer up to it, so a later one may bring more than the first
+/// answer had.
+fn keep_what_is_left(items: &mut Vec<Item>, mut left: Left) {
     items.retain(|item| {
-        if !item.counted {
-            return true;
-        }
-        let keep = left > 0;
-        left = left.saturating_sub(1);
+        let left = match item.count {
+            Count::None => return true,
+            Count::Node => &mut left.nodes,
+            Count::Turn => &mut left.turns,
+        };
+        let keep = *left > 0;
+        *left = left.saturating_sub(1);
         keep
     });
 }
 
 fn attached(reply: &QueryReply) -> Vec<Attached> {
-    let ends = |link: &waggle_proto::wire::Link| (translate::key(&link.source), translate::key(&link.target));
+    let ends = |link: &wire::Link| (translate::key(&link.source), translate::key(&link.target));
     let conflicts = reply.conflicts.iter().map(|link| {
         let (source, target) = ends(link);
         Attached { list: "conflicts", value: translate::conflict(link), needs: Needs::Either(source, target) }

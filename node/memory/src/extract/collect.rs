@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::classify::{Class, classify, is_english};
+use super::classify::{Class, classify};
 use super::dates::dated;
+use super::english::is_english;
 use super::label::label;
 use super::links::{Facts, faulted, links};
 use super::names::{Entity, code, introduced};
@@ -33,7 +34,13 @@ pub(crate) struct Said<'a> {
 
 impl Said<'_> {
     pub(crate) fn statement(&self, label: &str, content: &str, kind: Kind) -> Statement {
-        read_statement(&StatementInput { label, content, kind, author: self.author, observed_at: self.observed_at })
+        read_statement(&StatementInput {
+            label,
+            content,
+            kind,
+            author: self.author,
+            observed_at: self.observed_at,
+        })
     }
 }
 
@@ -53,7 +60,9 @@ impl Collected {
     /// Adds what one message says.
     pub(crate) fn message(&mut self, text: &str, speaker: Speaker, said: Said<'_>) {
         let hidden = secrets(text);
-        self.redactions = self.redactions.saturating_add(u32::try_from(hidden.len()).unwrap_or(u32::MAX));
+        self.redactions = self
+            .redactions
+            .saturating_add(u32::try_from(hidden.len()).unwrap_or(u32::MAX));
         let found = pieces(text, day_of(said.observed_at));
         let first_sentence = self.sentences;
         // Where the draft of each piece stands.
@@ -61,7 +70,9 @@ impl Collected {
         let promised = promises(&found, speaker);
         for (index, piece) in found.iter().enumerate() {
             self.sentences = self.sentences.max(first_sentence + piece.sentence + 1);
-            let secret = hidden.iter().any(|(from, to)| *from < piece.span.1 && piece.span.0 < *to);
+            let secret = hidden
+                .iter()
+                .any(|(from, to)| *from < piece.span.1 && piece.span.0 < *to);
             let enough = self.statements > said.statements_max;
             if secret || enough || promised.get(index) == Some(&true) {
                 continue;
@@ -111,7 +122,9 @@ impl Collected {
         for (draft, facts) in self.drafts.iter_mut().zip(&self.facts) {
             let beside = decided.iter().any(|(sentence, tags)| {
                 sentence.abs_diff(facts.sentence) == 1
-                    && faulted(draft.kind, &facts.terms).iter().any(|name| super::links::is_rival(tags, name))
+                    && faulted(draft.kind, &facts.terms)
+                        .iter()
+                        .any(|name| super::links::is_rival(tags, name))
             });
             if beside {
                 add_tag(&mut draft.tags, "decision-rationale");
@@ -119,7 +132,15 @@ impl Collected {
         }
     }
 
-    fn piece(&mut self, text: &str, piece: &Piece, sentence: &Sentence, speaker: Speaker, said: Said<'_>, first_sentence: usize) -> Option<usize> {
+    fn piece(
+        &mut self,
+        text: &str,
+        piece: &Piece,
+        sentence: &Sentence,
+        speaker: Speaker,
+        said: Said<'_>,
+        first_sentence: usize,
+    ) -> Option<usize> {
         let class = classify(piece, sentence, speaker).or_else(|| fallback(piece, sentence, said))?;
         let parts = parts(text, piece, sentence, &class);
         let mut first = None;
@@ -135,10 +156,19 @@ impl Collected {
             } else {
                 (piece.terms.as_slice(), sentence)
             };
-            let class = if part.own { classify_part(piece, terms, sentence, speaker).unwrap_or_else(|| class.clone()) } else { class.clone() };
+            let class = if part.own {
+                classify_part(piece, terms, sentence, speaker).unwrap_or_else(|| class.clone())
+            } else {
+                class.clone()
+            };
             let label = label(class.kind, sentence, &part.content);
             let statement = said.statement(&label, &part.content, class.kind);
-            let when = dated(terms, sentence, class.tags.iter().any(|t| t == "todo"), said.observed_at);
+            let when = dated(
+                terms,
+                sentence,
+                class.tags.iter().any(|t| t == "todo"),
+                said.observed_at,
+            );
             let mut statement = statement;
             if speaker == Speaker::Assistant {
                 withdraw_ends(&mut statement);
@@ -176,7 +206,15 @@ impl Collected {
     }
 
     /// Paths and identifiers of every English clause, people and teams of clauses that made a memory.
-    fn names_of(&mut self, piece: &Piece, sentence: &Sentence, kept: bool, speaker: Speaker, said: Said<'_>, first_sentence: usize) {
+    fn names_of(
+        &mut self,
+        piece: &Piece,
+        sentence: &Sentence,
+        kept: bool,
+        speaker: Speaker,
+        said: Said<'_>,
+        first_sentence: usize,
+    ) {
         if !is_english(&piece.terms) {
             return;
         }
@@ -208,7 +246,11 @@ impl Collected {
                 due: None,
                 statement: said.statement(&name, &name, Kind::Entity),
             };
-            let facts = Facts { sentence: first_sentence + piece.sentence, entity: true, ..Facts::default() };
+            let facts = Facts {
+                sentence: first_sentence + piece.sentence,
+                entity: true,
+                ..Facts::default()
+            };
             self.entities.push((draft, facts));
         }
     }
@@ -222,13 +264,24 @@ impl Collected {
 
     /// The drafts in the order of statements, then entities, with their links.
     pub(crate) fn finish(self) -> Extraction {
-        let Self { mut drafts, mut facts, entities, redactions, .. } = self;
+        let Self {
+            mut drafts,
+            mut facts,
+            entities,
+            redactions,
+            ..
+        } = self;
         for (draft, fact) in entities {
             drafts.push(draft);
             facts.push(fact);
         }
         let links = links(&drafts, &facts);
-        Extraction { drafts, links, redactions, over_limit: false }
+        Extraction {
+            drafts,
+            links,
+            redactions,
+            over_limit: false,
+        }
     }
 }
 
@@ -248,7 +301,11 @@ fn speaker_tag(speaker: Speaker) -> &'static str {
 
 /// Which pieces stand in a sentence that an assistant promises to remember: dropped whole.
 fn promises(found: &[Piece], speaker: Speaker) -> Vec<bool> {
-    let promised: Vec<usize> = found.iter().filter(|p| speaker == Speaker::Assistant && super::classify::is_promise(&p.terms)).map(|p| p.sentence).collect();
+    let promised: Vec<usize> = found
+        .iter()
+        .filter(|p| speaker == Speaker::Assistant && super::english::is_promise(&p.terms))
+        .map(|p| p.sentence)
+        .collect();
     found.iter().map(|p| promised.contains(&p.sentence)).collect()
 }
 
@@ -264,14 +321,30 @@ fn withdraw_ends(statement: &mut Statement) {
 
 /// A statement given as a memory that no rule knows.
 fn fallback(piece: &Piece, sentence: &Sentence, said: Said<'_>) -> Option<Class> {
-    let content = piece.terms.iter().filter(|t| !t.is_mark() && is_content(&t.lower)).count();
+    let content = piece
+        .terms
+        .iter()
+        .filter(|t| !t.is_mark() && is_content(&t.lower))
+        .count();
     let known = sentence.clause.is_some() || piece.bullet;
-    let fits = said.keep_all && known && content >= 2 && sentence.modality != Modality::Question && is_english(&piece.terms);
-    fits.then(|| Class { kind: Kind::Note, tags: Vec::new(), confidence: Confidence::Inferred })
+    let fits =
+        said.keep_all && known && content >= 2 && sentence.modality != Modality::Question && is_english(&piece.terms);
+    fits.then(|| Class {
+        kind: Kind::Note,
+        tags: Vec::new(),
+        confidence: Confidence::Inferred,
+    })
 }
 
 fn classify_part(piece: &Piece, terms: &[Term], sentence: &Sentence, speaker: Speaker) -> Option<Class> {
-    classify(&Piece { terms: terms.to_vec(), ..piece.clone() }, sentence, speaker)
+    classify(
+        &Piece {
+            terms: terms.to_vec(),
+            ..piece.clone()
+        },
+        sentence,
+        speaker,
+    )
 }
 
 struct Part {
@@ -283,20 +356,46 @@ struct Part {
 
 /// "We use Redis for caching and PostgreSQL for storage" is two choices; everything else is one statement.
 fn parts(text: &str, piece: &Piece, sentence: &Sentence, class: &Class) -> Vec<Part> {
-    let plain = |span: (usize, usize)| text.get(span.0..span.1).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let whole = vec![Part { content: plain(piece.span), span: piece.span, own: false }];
-    let Some(choice) = sentence.choice.as_ref().filter(|c| c.chosen.len() > 1 && !c.listed) else { return whole };
+    let plain = |span: (usize, usize)| {
+        text.get(span.0..span.1)
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let whole = vec![Part {
+        content: plain(piece.span),
+        span: piece.span,
+        own: false,
+    }];
+    let Some(choice) = sentence.choice.as_ref().filter(|c| c.chosen.len() > 1 && !c.listed) else {
+        return whole;
+    };
     let chosen_kind = matches!(class.kind, Kind::Decision | Kind::Preference);
-    let Some(start) = choice.chosen.first().and_then(|c| piece.terms.get(c.range.0)).map(|t| t.start).filter(|_| chosen_kind) else { return whole };
+    let Some(start) = choice
+        .chosen
+        .first()
+        .and_then(|c| piece.terms.get(c.range.0))
+        .map(|t| t.start)
+        .filter(|_| chosen_kind)
+    else {
+        return whole;
+    };
     let head = plain((piece.span.0, start));
     let mut parts = Vec::new();
     for chosen in &choice.chosen {
         let inner = piece.terms.get(chosen.range.0..chosen.range.1).unwrap_or_default();
-        let (Some(first), Some(last)) = (inner.first(), inner.last()) else { return whole };
+        let (Some(first), Some(last)) = (inner.first(), inner.last()) else {
+            return whole;
+        };
         let span = (first.start, last.end);
         let content = format!("{head} {}", plain(span)).trim().to_owned();
         let span = if parts.is_empty() { (piece.span.0, span.1) } else { span };
-        parts.push(Part { content, span, own: true });
+        parts.push(Part {
+            content,
+            span,
+            own: true,
+        });
     }
     parts
 }

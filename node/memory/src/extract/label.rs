@@ -1,8 +1,8 @@
 //! Labels: the name of the slot where it is known, else the first words.
 
-use crate::read::list::list;
 use crate::kind::Kind;
 use crate::read::Sentence;
+use crate::read::list::list;
 use crate::read::words::is_in;
 
 /// Words of a label that is not a slot name, and its bytes.
@@ -16,15 +16,30 @@ pub(crate) fn label(kind: Kind, sentence: &Sentence, content: &str) -> String {
         Kind::Fact => slot_name(sentence),
         _ => None,
     };
-    let label = named.filter(|n| n.chars().any(char::is_alphanumeric)).unwrap_or_else(|| first_words(content));
-    if label.trim().is_empty() { capital(kind.word()) } else { label }
+    let label = named
+        .filter(|n| n.chars().any(char::is_alphanumeric))
+        .unwrap_or_else(|| first_words(content));
+    if label.trim().is_empty() {
+        capital(kind.word())
+    } else {
+        label
+    }
 }
 
 fn choice_name(kind: Kind, sentence: &Sentence) -> Option<String> {
-    let word = if kind == Kind::Decision { "decision" } else { "preference" };
+    let word = if kind == Kind::Decision {
+        "decision"
+    } else {
+        "preference"
+    };
     let category = match &sentence.choice {
         Some(choice) => choice.chosen.first().and_then(|c| choice.category(c)),
-        None => sentence.slots.claims.iter().find(|c| c.slot.contains("|choice|")).map(|c| c.slot_text.clone()),
+        None => sentence
+            .slots
+            .claims
+            .iter()
+            .find(|c| c.slot.contains("|choice|"))
+            .map(|c| c.slot_text.clone()),
     }?;
     Some(capital(&format!("{} {word}", category.replace('-', " "))))
 }
@@ -43,7 +58,9 @@ fn slot_name(sentence: &Sentence) -> Option<String> {
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// The first words of a text, cut between words, on one line.

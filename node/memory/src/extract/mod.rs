@@ -6,6 +6,7 @@
 mod classify;
 mod collect;
 mod dates;
+mod english;
 mod label;
 mod links;
 mod names;
@@ -66,7 +67,8 @@ pub struct Draft {
     pub confidence: Confidence,
     /// Whose message it stands in.
     pub speaker: Speaker,
-    /// Byte offsets into that one message, half open, on character boundaries.
+    /// Byte offsets into that one message, half open, on character boundaries. The context of a decomposed text stands in no
+    /// message: (0, 0).
     pub span: (usize, usize),
     /// From when it holds, only when stated.
     pub valid_from: Option<Millis>,
@@ -125,12 +127,22 @@ impl std::error::Error for TooManyPieces {}
 
 /// The memories of one turn.
 pub fn extract(input: &ExtractInput<'_>) -> Extraction {
-    let said = Said { author: input.author, observed_at: input.observed_at, origin: "observed", keep_all: false, statements_max: DRAFTS_PER_TURN_MAX };
+    let said = Said {
+        author: input.author,
+        observed_at: input.observed_at,
+        origin: "observed",
+        keep_all: false,
+        statements_max: DRAFTS_PER_TURN_MAX,
+    };
     let mut collected = Collected::default();
     collected.message(input.user_message, Speaker::User, said);
     collected.message(input.assistant_response, Speaker::Assistant, said);
     if collected.statements > DRAFTS_PER_TURN_MAX {
-        return Extraction { redactions: collected.redactions, over_limit: true, ..Extraction::default() };
+        return Extraction {
+            redactions: collected.redactions,
+            over_limit: true,
+            ..Extraction::default()
+        };
     }
     // Statements first: a turn that names many files keeps what it says.
     collected.truncate(DRAFTS_PER_TURN_MAX);
@@ -139,17 +151,20 @@ pub fn extract(input: &ExtractInput<'_>) -> Extraction {
 
 /// The memories of a text that its author gives as such, piece by piece. A context becomes a concept, the last draft,
 /// that every piece is part of.
-pub fn decompose(
-    content: &str,
-    context: &str,
-    author: &str,
-    observed_at: Millis,
-) -> Result<Extraction, TooManyPieces> {
-    let said = Said { author, observed_at, origin: "decomposed", keep_all: true, statements_max: PIECES_MAX };
+pub fn decompose(content: &str, context: &str, author: &str, observed_at: Millis) -> Result<Extraction, TooManyPieces> {
+    let said = Said {
+        author,
+        observed_at,
+        origin: "decomposed",
+        keep_all: true,
+        statements_max: PIECES_MAX,
+    };
     let mut collected = Collected::default();
     collected.message(content, Speaker::User, said);
     if collected.statements > PIECES_MAX {
-        return Err(TooManyPieces { pieces: collected.statements });
+        return Err(TooManyPieces {
+            pieces: collected.statements,
+        });
     }
     collected.truncate(PIECES_MAX);
     let mut extraction = collected.finish();

@@ -1,8 +1,8 @@
 //! A message to clauses: sets aside what is nobody's statement, then bullets, sentences, clauses.
 
-use crate::read::list::{list, WordList};
 use crate::read::canonical::lead_in;
 use crate::read::clause::parse;
+use crate::read::list::{WordList, list};
 use crate::read::term::{Term, TermKind, terms};
 use crate::read::token::{Token, tokens};
 use crate::read::words::is_in;
@@ -39,7 +39,8 @@ pub(crate) struct Piece {
 /// A sentence of more terms is no sentence of a person; it makes no memory.
 const SENTENCE_MAX: usize = 300;
 
-const ABBREVIATIONS: WordList = WordList::new("etc vs approx mr mrs ms dr prof inc ltd corp co st no fig eq resp incl excl dept est min max jr sr");
+const ABBREVIATIONS: WordList =
+    WordList::new("etc vs approx mr mrs ms dr prof inc ltd corp co st no fig eq resp incl excl dept est min max jr sr");
 
 /// The clauses of `text`.
 pub(crate) fn pieces(text: &str, today: Option<Date>) -> Vec<Piece> {
@@ -78,7 +79,13 @@ fn units(text: &str) -> Vec<Unit> {
         let (start, end) = (at, at + line.len());
         at = end;
         let bare = line.trim();
-        let mark = if bare.starts_with("```") { Some("```") } else if bare.starts_with("~~~") { Some("~~~") } else { None };
+        let mark = if bare.starts_with("```") {
+            Some("```")
+        } else if bare.starts_with("~~~") {
+            Some("~~~")
+        } else {
+            None
+        };
         if let Some(mark) = mark {
             fence = match fence {
                 Some(open) if open == mark => None,
@@ -96,15 +103,26 @@ fn units(text: &str) -> Vec<Unit> {
         let indent = line.len() - line.trim_start().len();
         let body_end = start + line.trim_end().len();
         if let Some(width) = bullet_width(bare) {
-            found.push(Unit { start: start + indent + width, end: body_end, bullet: true });
+            found.push(Unit {
+                start: start + indent + width,
+                end: body_end,
+                bullet: true,
+            });
             open = true;
             continue;
         }
-        let goes_on = open && found.last().is_some_and(|last| wraps(text.get(last.start..last.end).unwrap_or_default(), bare));
+        let goes_on = open
+            && found
+                .last()
+                .is_some_and(|last| wraps(text.get(last.start..last.end).unwrap_or_default(), bare));
         if let Some(last) = found.last_mut().filter(|_| goes_on) {
             last.end = body_end;
         } else {
-            found.push(Unit { start: start + indent, end: body_end, bullet: false });
+            found.push(Unit {
+                start: start + indent,
+                end: body_end,
+                bullet: false,
+            });
         }
         open = true;
     }
@@ -119,15 +137,30 @@ fn wraps(before: &str, next: &str) -> bool {
 }
 
 fn is_set_aside(line: &str) -> bool {
-    const LEVELS: WordList = WordList::new("ERROR WARN WARNING INFO DEBUG TRACE FATAL [ERROR] [WARN] [INFO] [DEBUG] ERROR: WARN: INFO: DEBUG:");
+    const LEVELS: WordList = WordList::new(
+        "ERROR WARN WARNING INFO DEBUG TRACE FATAL [ERROR] [WARN] [INFO] [DEBUG] ERROR: WARN: INFO: DEBUG:",
+    );
     let first = line.split_whitespace().next().unwrap_or_default();
     let stamp = first.trim_start_matches('[');
     let stamped = stamp.len() >= 10
         && stamp.bytes().take(4).all(|b| b.is_ascii_digit())
-        && stamp.bytes().nth(4) == Some(b'-')
-        && (stamp.contains('T') || line.split_whitespace().nth(1).is_some_and(|t| t.contains(':') && t.starts_with(|c: char| c.is_ascii_digit())));
+        && stamp.as_bytes().get(4) == Some(&b'-')
+        && (stamp.contains('T')
+            || line
+                .split_whitespace()
+                .nth(1)
+                .is_some_and(|t| t.contains(':') && t.starts_with(|c: char| c.is_ascii_digit())));
     let trace = (first == "at" && line.contains('('))
-        || ["Traceback", "File \"", "Caused by:", "thread '", "Exception in", "goroutine "].iter().any(|p| line.starts_with(p));
+        || [
+            "Traceback",
+            "File \"",
+            "Caused by:",
+            "thread '",
+            "Exception in",
+            "goroutine ",
+        ]
+        .iter()
+        .any(|p| line.starts_with(p));
     let address = !line.contains(char::is_whitespace) && line.contains("://");
     line.starts_with('>')
         || line.starts_with('|')
@@ -159,7 +192,10 @@ fn bullet_width(line: &str) -> Option<usize> {
         return None;
     }
     // Task boxes.
-    let boxed = ["[ ] ", "[x] ", "[X] "].iter().find(|b| rest.trim_start().starts_with(**b)).map_or(0, |b| b.len());
+    let boxed = ["[ ] ", "[x] ", "[X] "]
+        .iter()
+        .find(|b| rest.trim_start().starts_with(**b))
+        .map_or(0, |b| b.len());
     Some(marker + blank + boxed)
 }
 
@@ -175,7 +211,10 @@ fn ends_sentence(all: &[Token], at: usize) -> Option<bool> {
     if !token.is(".") {
         return None;
     }
-    let before = at.checked_sub(1).and_then(|i| all.get(i)).map_or("", |t| t.lower.as_str());
+    let before = at
+        .checked_sub(1)
+        .and_then(|i| all.get(i))
+        .map_or("", |t| t.lower.as_str());
     if is_in(ABBREVIATIONS, before) && all.get(at + 1).is_some() {
         // "min." and "no." may also end a sentence: a capital after it tells.
         let next = all.get(at + 1).is_some_and(|t| t.text.starts_with(char::is_uppercase));
@@ -193,27 +232,65 @@ fn push_sentence(
     sentence: usize,
     today: Option<Date>,
 ) {
-    let Some(all) = all.filter(|all| !all.is_empty() && all.len() <= SENTENCE_MAX * 2) else { return };
+    let Some(all) = all.filter(|all| !all.is_empty() && all.len() <= SENTENCE_MAX * 2) else {
+        return;
+    };
     let mut body = terms(part, all, today);
-    while body.last().is_some_and(|t| matches!(t.kind, TermKind::Comma | TermKind::Break)) {
+    while body
+        .last()
+        .is_some_and(|t| matches!(t.kind, TermKind::Comma | TermKind::Break))
+    {
         body.pop();
     }
     let todo = body.first().is_some_and(|t| is_in(list!("todo to-do fixme"), &t.lower)) && body.len() > 2;
-    let skip = if todo { 1 + body.get(1..).unwrap_or_default().iter().take_while(|t| t.is_mark()).count() } else { lead_in(&body) };
+    let skip = if todo {
+        1 + body
+            .get(1..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|t| t.is_mark())
+            .count()
+    } else {
+        lead_in(&body)
+    };
     let body = body.get(skip..).unwrap_or_default();
     if body.is_empty() || body.len() > SENTENCE_MAX {
         return;
     }
-    let whole = asked || todo || body.iter().any(|t| t.is_one_of(list!("if unless"))) || body.first().is_some_and(|t| t.is_one_of(list!("what which who how why when where")));
-    let cuts = if whole { vec![Cut { from: 0, to: body.len(), joint: Joint::Beside, phrase: false }] } else { cut(body) };
+    let whole = asked
+        || todo
+        || body.iter().any(|t| t.is_one_of(list!("if unless")))
+        || body
+            .first()
+            .is_some_and(|t| t.is_one_of(list!("what which who how why when where")));
+    let cuts = if whole {
+        vec![Cut {
+            from: 0,
+            to: body.len(),
+            joint: Joint::Beside,
+            phrase: false,
+        }]
+    } else {
+        cut(body)
+    };
     let base = found.len();
-    for Cut { from, to, joint, phrase } in cuts {
+    for Cut {
+        from,
+        to,
+        joint,
+        phrase,
+    } in cuts
+    {
         let inner = body.get(from..to).unwrap_or_default();
-        let (Some(first), Some(last)) = (inner.first(), inner.last()) else { continue };
+        let (Some(first), Some(last)) = (inner.first(), inner.last()) else {
+            continue;
+        };
         let mut span = (unit.start + first.start, unit.start + last.end);
         if asked {
             // The question mark is part of what was said.
-            span.1 += part.get(last.end..).map_or(0, |rest| rest.find('?').filter(|at| *at < 4).map_or(0, |at| at + 1));
+            span.1 += part
+                .get(last.end..)
+                .map_or(0, |rest| rest.find('?').filter(|at| *at < 4).map_or(0, |at| at + 1));
         }
         let mut terms: Vec<Term> = inner.to_vec();
         if let Some(first) = terms.first_mut() {
@@ -227,7 +304,16 @@ fn push_sentence(
             Joint::HasReason(other) => Joint::HasReason(base + other),
             Joint::Beside => Joint::Beside,
         };
-        found.push(Piece { span, terms, asked, joint, sentence, bullet: unit.bullet, todo, phrase });
+        found.push(Piece {
+            span,
+            terms,
+            asked,
+            joint,
+            sentence,
+            bullet: unit.bullet,
+            todo,
+            phrase,
+        });
     }
 }
 
@@ -252,33 +338,58 @@ fn cut(body: &[Term]) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     // "Because X, we chose Y."
     let mut from = 0;
-    if body.first().is_some_and(|t| t.is_one_of(list!("because since as given")))
+    if body
+        .first()
+        .is_some_and(|t| t.is_one_of(list!("because since as given")))
         && let Some(comma) = body.iter().position(|t| t.kind == TermKind::Comma)
         && is_clause(body.get(comma + 1..).unwrap_or_default())
         && is_clause(body.get(1..comma).unwrap_or_default())
     {
-        cuts.push(Cut { from: 1, to: comma, joint: Joint::Beside, phrase: false });
-        cuts.push(Cut { from: comma + 1, to: body.len(), joint: Joint::HasReason(0), phrase: false });
+        cuts.push(Cut {
+            from: 1,
+            to: comma,
+            joint: Joint::Beside,
+            phrase: false,
+        });
+        cuts.push(Cut {
+            from: comma + 1,
+            to: body.len(),
+            joint: Joint::HasReason(0),
+            phrase: false,
+        });
         return cuts;
     }
     let mut joint = Joint::Beside;
     let mut reason_of: Option<usize> = None;
-    let close = |cuts: &mut Vec<Cut>, from: usize, mut to: usize, joint: Joint, reason_of: Option<usize>, phrase: bool| {
-        while to > from && body.get(to - 1).is_some_and(|t| t.kind == TermKind::Comma || t.kind == TermKind::Break) {
-            to -= 1;
-        }
-        let index = cuts.len();
-        if let Some(cut) = reason_of.and_then(|i| cuts.get_mut(i)) {
-            cut.joint = Joint::HasReason(index);
-        }
-        cuts.push(Cut { from, to, joint, phrase });
-    };
+    let close =
+        |cuts: &mut Vec<Cut>, from: usize, mut to: usize, joint: Joint, reason_of: Option<usize>, phrase: bool| {
+            while to > from
+                && body
+                    .get(to - 1)
+                    .is_some_and(|t| t.kind == TermKind::Comma || t.kind == TermKind::Break)
+            {
+                to -= 1;
+            }
+            let index = cuts.len();
+            if let Some(cut) = reason_of.and_then(|i| cuts.get_mut(i)) {
+                cut.joint = Joint::HasReason(index);
+            }
+            cuts.push(Cut {
+                from,
+                to,
+                joint,
+                phrase,
+            });
+        };
     let mut at = 1;
     while at < body.len() {
         let Some(term) = body.get(at) else { break };
-        let conjunction = term.kind == TermKind::Word && term.is_one_of(list!("and but so because since therefore while whereas"));
+        let conjunction =
+            term.kind == TermKind::Word && term.is_one_of(list!("and but so because since therefore while whereas"));
         let dash = term.kind == TermKind::Break && term.text == ":" && term.shown.starts_with(['-', '—', '–']);
-        let due = term.is_one_of(list!("due")) && body.get(at + 1).is_some_and(|t| t.is_one_of(list!("to"))) && !body.get(at - 1).is_some_and(|t| t.is_one_of(list!("is are was be")));
+        let due = term.is_one_of(list!("due"))
+            && body.get(at + 1).is_some_and(|t| t.is_one_of(list!("to")))
+            && !body.get(at - 1).is_some_and(|t| t.is_one_of(list!("is are was be")));
         let of = term.is_one_of(list!("because")) && body.get(at + 1).is_some_and(|t| t.is_one_of(list!("of")));
         if !(conjunction || dash || due) || at <= from {
             at += 1;
@@ -298,7 +409,10 @@ fn cut(body: &[Term]) -> Vec<Cut> {
             continue;
         }
         let mut next = at + 1;
-        while body.get(next).is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of(list!("then therefore also"))) {
+        while body
+            .get(next)
+            .is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of(list!("then therefore also")))
+        {
             next += 1;
         }
         let right = body.get(next..).unwrap_or_default();

@@ -21,7 +21,13 @@ pub struct Lane {
 impl Lane {
     /// The score with what the neighbours give.
     pub fn spread(&self, shares: &[f32; 4]) -> f32 {
-        self.own + self.around.iter().zip(shares).map(|(score, share)| score * share).sum::<f32>()
+        self.own
+            + self
+                .around
+                .iter()
+                .zip(shares)
+                .map(|(score, share)| score * share)
+                .sum::<f32>()
     }
 }
 
@@ -82,8 +88,8 @@ pub struct Fused {
     pub candidate: usize,
     /// The score; the best possible one is about 1 before the factors.
     pub score: f32,
-    /// Whether it matches by itself, by word or meaning.
-    pub matches: bool,
+    /// As in the candidate.
+    pub superseded: bool,
     /// What the score is made of.
     pub parts: Parts,
 }
@@ -103,9 +109,13 @@ pub fn nothing_matches(any_word: bool, best_cosine: Option<f32>, tuning: &Tuning
     !any_word && best_cosine.is_none_or(|best| best < tuning.meaning_floor)
 }
 
-/// Scores the candidates and sorts them, best first.
+/// Scores the candidates that match by themselves and sorts them, best first. What only stands beside a match has lent its
+/// score by then and is no answer.
 pub fn fuse(candidates: &[Candidate], bounds: &LaneBounds, now: Millis, tuning: &Tuning) -> Vec<Fused> {
-    let lexical_best = candidates.iter().map(|c| c.lexical.spread(&tuning.lexical_spread)).fold(0.0_f32, f32::max);
+    let lexical_best = candidates
+        .iter()
+        .map(|c| c.lexical.spread(&tuning.lexical_spread))
+        .fold(0.0_f32, f32::max);
     let dense_low = bounds.dense_low * strength_of_spread(&tuning.dense_spread);
     let dense_best = candidates
         .iter()
@@ -118,6 +128,7 @@ pub fn fuse(candidates: &[Candidate], bounds: &LaneBounds, now: Millis, tuning: 
     let mut fused: Vec<Fused> = candidates
         .iter()
         .enumerate()
+        .filter(|(_, candidate)| matches(candidate, tuning))
         .map(|(index, candidate)| {
             let words = candidate.lexical.spread(&tuning.lexical_spread);
             let share = |score: f32| if lexical_best > 0.0 { score / lexical_best } else { 0.0 };
@@ -135,7 +146,7 @@ pub fn fuse(candidates: &[Candidate], bounds: &LaneBounds, now: Millis, tuning: 
             Fused {
                 candidate: index,
                 score: sum(&parts, lexical_best > 0.0, tuning) * parts.boost,
-                matches: matches(candidate, tuning),
+                superseded: candidate.superseded,
                 parts,
             }
         })
@@ -176,15 +187,13 @@ fn boost(candidate: &Candidate, now: Millis, tuning: &Tuning) -> f32 {
     factor * (1.0 + (tuning.recency_boost - 1.0) * (-days / tuning.recency_half_life_days.max(1.0)).exp2())
 }
 
-/// Best first: what matches by itself before what does not, what still holds before what is
-/// superseded, then the score, then the newer one, then the id.
+/// Best first: what still holds before what is superseded, then the score, then the newer one, then the id.
 pub fn order(a: &Fused, b: &Fused, candidates: &[Candidate]) -> Ordering {
-    let key = |fused: &Fused| candidates.get(fused.candidate);
-    let (Some(one), Some(two)) = (key(a), key(b)) else { return a.candidate.cmp(&b.candidate) };
-    b.matches
-        .cmp(&a.matches)
-        .then(one.superseded.cmp(&two.superseded))
+    a.superseded
+        .cmp(&b.superseded)
         .then(b.score.total_cmp(&a.score))
-        .then(two.valid_from.cmp(&one.valid_from))
-        .then(one.item.cmp(&two.item))
+        .then_with(|| match (candidates.get(a.candidate), candidates.get(b.candidate)) {
+            (Some(one), Some(two)) => two.valid_from.cmp(&one.valid_from).then(one.item.cmp(&two.item)),
+            _ => a.candidate.cmp(&b.candidate),
+        })
 }

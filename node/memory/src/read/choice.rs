@@ -1,44 +1,12 @@
 //! Choices: which option a sentence takes, drops or replaces, and for what.
 
-use crate::read::list::{list, WordList};
+pub(crate) use super::named::{Named, noun, text_of};
+
 use super::clause::{Clause, phrases};
-use super::technologies::{Technology, alternative, category_of_word, technology};
+use super::technologies::{category_of_word, technology};
 use super::term::{Term, TermKind};
-use super::words::{DETERMINERS, PREPOSITIONS, is_in};
-
-/// An option as named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    /// The comparison text.
-    pub(crate) key: String,
-    /// As said.
-    pub(crate) shown: String,
-    /// The technology that it is, if it is just that.
-    pub(crate) technology: Option<&'static str>,
-    /// A technology it mentions: enough for a tag, not for a claim.
-    pub(crate) mentions: Option<&'static str>,
-    /// A category word in the name itself ("Redis cache").
-    pub(crate) own_category: Option<&'static str>,
-    /// Class of taste.
-    pub(crate) class: Option<&'static str>,
-}
-
-impl Named {
-    /// The value in tags and claims.
-    pub(crate) fn value(&self) -> &str {
-        self.technology.unwrap_or(&self.key)
-    }
-
-    /// The value in the shape of a tag: lower case, blanks and underscores become `-`.
-    pub(crate) fn tag(&self) -> String {
-        let value = self.technology.or(self.mentions).unwrap_or(&self.key);
-        value.trim_matches(['«', '»']).to_lowercase().replace([' ', '_'], "-")
-    }
-
-    fn technology_entry(&self) -> Option<&'static Technology> {
-        self.technology.and_then(technology)
-    }
-}
+use super::words::is_in;
+use crate::read::list::{WordList, list};
 
 /// An option taken, with what for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,23 +77,54 @@ impl Choice {
 
     /// Category of an option for a tag, by purpose or by what it is.
     pub(crate) fn category(&self, chosen: &Chosen) -> Option<String> {
-        let slot = self.slot(chosen).map(|(category, _)| category).filter(|c| c != "choice");
+        let slot = self
+            .slot(chosen)
+            .map(|(category, _)| category)
+            .filter(|c| c != "choice");
         let known = chosen.named.technology.or(chosen.named.mentions).and_then(technology);
-        slot.or_else(|| known.and_then(|t| if let [only] = t.categories { Some((*only).to_owned()) } else { None }))
+        slot.or_else(|| {
+            known.and_then(|t| {
+                if let [only] = t.categories {
+                    Some((*only).to_owned())
+                } else {
+                    None
+                }
+            })
+        })
     }
 }
 
 /// Verb and particle of taking an option.
 const TAKE: WordList = WordList::new("recommend suggest use choose pick select adopt prefer employ");
 const TAKE_WITH: &[(&str, WordList)] = &[
-    ("go", WordList::new("with for")), ("stick", WordList::new("with to")), ("stay", WordList::new("with on")), ("settle", WordList::new("on for")), ("decide", WordList::new("on for")), ("opt", WordList::new("for")),
-    ("standardize", WordList::new("on")), ("deploy", WordList::new("on to with")), ("host", WordList::new("on with")), ("run", WordList::new("on")), ("rely", WordList::new("on")), ("switch", WordList::new("to from over")),
-    ("move", WordList::new("to from over onto")), ("migrate", WordList::new("to from over")), ("change", WordList::new("to from")), ("convert", WordList::new("to from")),
-    ("upgrade", WordList::new("from")), ("build", WordList::new("on with")), ("start", WordList::new("with")), ("keep", WordList::new("with")), ("agree", WordList::new("on")), ("land", WordList::new("on")),
+    ("go", WordList::new("with for")),
+    ("stick", WordList::new("with to")),
+    ("stay", WordList::new("with on")),
+    ("settle", WordList::new("on for")),
+    ("decide", WordList::new("on for")),
+    ("opt", WordList::new("for")),
+    ("standardize", WordList::new("on")),
+    ("deploy", WordList::new("on to with")),
+    ("host", WordList::new("on with")),
+    ("run", WordList::new("on")),
+    ("rely", WordList::new("on")),
+    ("switch", WordList::new("to from over")),
+    ("move", WordList::new("to from over onto")),
+    ("migrate", WordList::new("to from over")),
+    ("change", WordList::new("to from")),
+    ("convert", WordList::new("to from")),
+    ("upgrade", WordList::new("from")),
+    ("build", WordList::new("on with")),
+    ("start", WordList::new("with")),
+    ("keep", WordList::new("with")),
+    ("agree", WordList::new("on")),
+    ("land", WordList::new("on")),
 ];
 const CHANGE: WordList = WordList::new("switch move migrate change convert upgrade replace swap");
-const DROP: WordList = WordList::new("drop abandon ditch retire deprecate cancel discard decommission kill reject avoid scrap sunset remove \
-     decline");
+const DROP: WordList = WordList::new(
+    "drop abandon ditch retire deprecate cancel discard decommission kill reject avoid scrap sunset remove \
+     decline",
+);
 
 /// Reads the choice in `terms`, one sentence with that clause.
 pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
@@ -146,12 +145,21 @@ pub(crate) fn read(terms: &[Term], clause: &Clause) -> Option<Choice> {
 
 fn read_object(terms: &[Term], clause: &Clause) -> Option<Choice> {
     let subject = terms.get(clause.subject.0..clause.subject.1)?;
-    let ours = clause.imperative || subject.iter().any(|t| t.is_one_of(list!("i we us you team company user")));
+    let ours = clause.imperative
+        || subject
+            .iter()
+            .any(|t| t.is_one_of(list!("i we us you team company user")));
     let rest_at = clause.group.1;
     let next = terms.get(rest_at);
-    let mut choice = Choice { change: is_in(CHANGE, clause.verb), ..Choice::default() };
+    let mut choice = Choice {
+        change: is_in(CHANGE, clause.verb),
+        ..Choice::default()
+    };
     choice.taste = is_in(list!("prefer"), clause.verb)
-        || terms.get(clause.group.0..clause.group.1)?.iter().any(|t| t.is_one_of(list!("always usually")));
+        || terms
+            .get(clause.group.0..clause.group.1)?
+            .iter()
+            .any(|t| t.is_one_of(list!("always usually")));
     let stopped = clause.outer.is_some_and(|o| is_in(list!("stop quit avoid finish"), o));
     if clause.passive {
         return passive(terms, clause, choice);
@@ -169,7 +177,9 @@ fn read_object(terms: &[Term], clause: &Clause) -> Option<Choice> {
         choice.dropped = true;
         return objects(terms, rest_at + 2, choice);
     }
-    if (clause.verb == "move" && next.is_some_and(|t| t.is_one_of(list!("off")))) || (clause.verb == "rule" && next.is_some_and(|t| t.is_one_of(list!("out")))) {
+    if (clause.verb == "move" && next.is_some_and(|t| t.is_one_of(list!("off"))))
+        || (clause.verb == "rule" && next.is_some_and(|t| t.is_one_of(list!("out"))))
+    {
         choice.dropped = true;
         return objects(terms, rest_at + 1, choice);
     }
@@ -190,7 +200,10 @@ fn read_object(terms: &[Term], clause: &Clause) -> Option<Choice> {
     // "migrate the API to Kubernetes": what moves is the purpose.
     let mut moved = None;
     if choice.change || is_in(list!("deploy host run build standardize"), clause.verb) {
-        if terms.get(at).is_some_and(|t| t.is_one_of(list!("everything all it this"))) {
+        if terms
+            .get(at)
+            .is_some_and(|t| t.is_one_of(list!("everything all it this")))
+        {
             at += 1;
         }
         let (named, end) = noun(terms, at);
@@ -214,12 +227,16 @@ fn read_object(terms: &[Term], clause: &Clause) -> Option<Choice> {
         at += usize::from(terms.get(at + 1).is_some_and(|t| t.is_one_of(list!("to"))));
     }
     // A date or a number is moved to, not chosen.
-    if terms.get(at + 1).is_some_and(|t| matches!(t.kind, TermKind::Date | TermKind::Quantity)) {
+    if terms
+        .get(at + 1)
+        .is_some_and(|t| matches!(t.kind, TermKind::Date | TermKind::Quantity))
+    {
         return None;
     }
     let mut choice = objects(terms, at + 1, choice)?;
     // People move house; a project moves to another tool.
-    let known = choice.chosen.iter().any(|c| c.named.mentions.is_some()) || choice.previous.iter().any(|p| p.mentions.is_some());
+    let known = choice.chosen.iter().any(|c| c.named.mentions.is_some())
+        || choice.previous.iter().any(|p| p.mentions.is_some());
     let project = clause.imperative || subject.iter().any(|t| t.is_one_of(list!("we team company")));
     if clause.verb == "move" && !known && !project {
         return None;
@@ -249,7 +266,11 @@ fn passive(terms: &[Term], clause: &Clause, mut choice: Choice) -> Option<Choice
     choice.dropped = dropped != (clause.negations > 0);
     let (purposes, end) = purposes(terms, clause.group.1, terms.len());
     rejections(terms, end, &mut choice);
-    choice.chosen.push(Chosen { named, purposes, range: (clause.subject.0, terms.len()) });
+    choice.chosen.push(Chosen {
+        named,
+        purposes,
+        range: (clause.subject.0, terms.len()),
+    });
     Some(choice)
 }
 
@@ -267,7 +288,11 @@ fn replace(terms: &[Term], clause: &Clause, mut choice: Choice, ours: bool) -> O
     let new = new.filter(|n| subject_end == clause.subject.1 && n.technology.is_some())?;
     choice.previous.push(old);
     let purposes = purposes(terms, end, terms.len()).0;
-    choice.chosen.push(Chosen { named: new, purposes, range: (clause.subject.0, terms.len()) });
+    choice.chosen.push(Chosen {
+        named: new,
+        purposes,
+        range: (clause.subject.0, terms.len()),
+    });
     Some(choice)
 }
 
@@ -278,16 +303,25 @@ fn objects(terms: &[Term], at: usize, mut choice: Choice) -> Option<Choice> {
         let (named, end) = noun(terms, at);
         let Some(named) = named else { break };
         let (purposes, next) = purposes(terms, end, terms.len());
-        choice.chosen.push(Chosen { named, purposes, range: (at, next) });
+        choice.chosen.push(Chosen {
+            named,
+            purposes,
+            range: (at, next),
+        });
         at = next;
         at = rejections(terms, at, &mut choice);
         let mut joined = false;
-        while terms.get(at).is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of(list!("and"))) {
+        while terms
+            .get(at)
+            .is_some_and(|t| t.kind == TermKind::Comma || t.is_one_of(list!("and")))
+        {
             joined = true;
             at += 1;
         }
         // "and we ..." starts a clause of its own.
-        let verb_follows = terms.get(at).is_some_and(|t| t.is_one_of(super::words::PRONOUNS) || t.is_one_of(list!("not because since so but then")));
+        let verb_follows = terms.get(at).is_some_and(|t| {
+            t.is_one_of(super::words::PRONOUNS) || t.is_one_of(list!("not because since so but then"))
+        });
         if !joined || verb_follows {
             break;
         }
@@ -327,7 +361,11 @@ fn rejections(terms: &[Term], at: usize, choice: &mut Choice) -> usize {
 fn purposes(terms: &[Term], from: usize, to: usize) -> (Vec<(String, String)>, usize) {
     let slice = terms.get(..to).unwrap_or_default();
     let (mut found, mut at) = (Vec::new(), from);
-    while slice.get(at).is_some_and(|t| t.is_one_of(list!("now too also again later already today everywhere"))) && found.len() < 4 {
+    while slice
+        .get(at)
+        .is_some_and(|t| t.is_one_of(list!("now too also again later already today everywhere")))
+        && found.len() < 4
+    {
         at += 1;
     }
     for (start, end) in phrases(slice, at) {
@@ -348,69 +386,4 @@ fn purposes(terms: &[Term], from: usize, to: usize) -> (Vec<(String, String)>, u
         }
     }
     (found, at)
-}
-
-/// The comparison text of a noun phrase: without articles and possessives of the project.
-pub(crate) fn text_of(terms: &[Term]) -> String {
-    terms
-        .iter()
-        .filter(|t| !t.is_mark() && !t.is_one_of(list!("a an the our")))
-        .map(|t| t.text.as_str())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// The noun phrase at `at`, as an option, and where it ends.
-pub(crate) fn noun(terms: &[Term], at: usize) -> (Option<Named>, usize) {
-    const NOT_NAMES: WordList = WordList::new("it this that them these those which something anything everything one ones");
-    let mut end = at;
-    while let Some(term) = terms.get(end) {
-        let closes = term.is_mark()
-            || (term.kind == TermKind::Word
-                && (term.is_one_of(PREPOSITIONS)
-                    || term.is_one_of(list!("and or but so because not too also again now later instead if unless already everywhere"))
-                    || term.is_one_of(super::words::BE)
-                    || term.is_one_of(super::words::MODALS)))
-            || (term.kind == TermKind::Date)
-            || end >= at + 8;
-        if closes {
-            break;
-        }
-        end += 1;
-    }
-    let words: Vec<&Term> = terms
-        .get(at..end)
-        .unwrap_or_default()
-        .iter()
-        .filter(|t| !t.is_one_of(DETERMINERS) || t.kind != TermKind::Word)
-        .collect();
-    let (Some(first), Some(last)) = (words.first(), words.last()) else { return (None, end) };
-    if words.iter().any(|t| t.is_one_of(NOT_NAMES) && t.kind == TermKind::Word) {
-        return (None, end);
-    }
-    let own_category = if words.len() > 1 { category_of_word(&last.text) } else { None };
-    let technologies: Vec<&&Term> = words.iter().filter(|t| t.kind == TermKind::Technology).collect();
-    let entry = technologies.first().and_then(|t| technology(&t.text)).map(|t| t.name);
-    let generic = |t: &&Term| {
-        t.kind == TermKind::Technology
-            || t.kind == TermKind::Quantity
-            || category_of_word(&t.text).is_some()
-            || t.is_one_of(list!("server servers instance cluster database framework managed self-hosted library editor apis"))
-    };
-    let only = technologies.len() == 1 && words.iter().all(|t| generic(t));
-    let class = alternative(&first.text).filter(|_| {
-        words.len() == 1
-            || (words.len() == 2
-                && last.is_one_of(list!("mode theme themes interface ui character characters unit units system clock format time indentation layout scheme colors")))
-    });
-    let key = if class.is_some() { first.text.clone() } else { words.iter().map(|t| t.text.as_str()).collect::<Vec<_>>().join(" ") };
-    let named = Named {
-        key,
-        shown: words.iter().map(|t| t.shown.as_str()).collect::<Vec<_>>().join(" "),
-        technology: if only { entry } else { None },
-        mentions: entry,
-        own_category,
-        class,
-    };
-    (Some(named), end)
 }

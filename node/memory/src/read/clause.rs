@@ -1,9 +1,9 @@
 //! Where subject, verb group and the rest stand in one sentence. English, by closed lists and word order; a sentence
 //! that does not fit has no clause, and then nothing is claimed about it.
 
-use crate::read::list::{list, WordList};
 use super::term::{Term, TermKind};
 use super::words::{ADVERBS, BE, DETERMINERS, DO, Form, HAVE, MODALS, PREPOSITIONS, is_in};
+use crate::read::list::{WordList, list};
 
 /// The parts of one sentence, as indexes into its terms.
 #[derive(Clone, Debug)]
@@ -43,11 +43,15 @@ pub(crate) struct Clause {
 }
 
 /// Verbs that govern another by "to".
-const WITH_TO: WordList = WordList::new("decide choose plan want need have agree opt start begin continue intend prefer like love hate \
-     elect hope expect aim try switch commit promise vote consent tend refuse decline forget");
+const WITH_TO: WordList = WordList::new(
+    "decide choose plan want need have agree opt start begin continue intend prefer like love hate \
+     elect hope expect aim try switch commit promise vote consent tend refuse decline forget",
+);
 /// Verbs that govern another by its ing-form.
-const WITH_ING: WordList = WordList::new("stop start begin avoid continue finish quit keep consider like love hate prefer enjoy recommend \
-     suggest try");
+const WITH_ING: WordList = WordList::new(
+    "stop start begin avoid continue finish quit keep consider like love hate prefer enjoy recommend \
+     suggest try",
+);
 
 /// Terms looked at for a verb; a longer subject is not understood.
 const SUBJECT_MAX: usize = 16;
@@ -60,7 +64,11 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
     if terms.get(base)?.is_one_of(list!("let")) && terms.get(base + 1)?.is_one_of(list!("us")) {
         (base, lets) = (base + 2, true);
     }
-    let adverbs = terms.get(base..)?.iter().take_while(|t| t.is_one_of(ADVERBS) || t.is_one_of(list!("please not"))).count();
+    let adverbs = terms
+        .get(base..)?
+        .iter()
+        .take_while(|t| t.is_one_of(ADVERBS) || t.is_one_of(list!("please not")))
+        .count();
     let start = (base + adverbs..terms.len().min(base + SUBJECT_MAX))
         .take_while(|i| terms.get(*i).is_some_and(|t| !t.is_mark()))
         .find(|i| starts_group(terms, base, base + adverbs, *i, lets))?;
@@ -95,7 +103,9 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
     // Adverbs between subject and verb belong to the group.
     while !imperative
         && clause.subject.1 > clause.subject.0 + 1
-        && terms.get(clause.subject.1 - 1).is_some_and(|t| t.is_one_of(ADVERBS) || t.is_one_of(list!("no not longer")))
+        && terms
+            .get(clause.subject.1 - 1)
+            .is_some_and(|t| t.is_one_of(ADVERBS) || t.is_one_of(list!("no not longer")))
     {
         clause.subject.1 -= 1;
     }
@@ -110,14 +120,21 @@ pub(crate) fn parse(terms: &[Term]) -> Option<Clause> {
 }
 
 fn leading_phrase(terms: &[Term]) -> (usize, usize) {
-    let opens = terms.first().is_some_and(|t| t.kind == TermKind::Word && t.is_one_of(list!("for in on at as with from since after before during until by instead")));
+    let opens = terms.first().is_some_and(|t| {
+        t.kind == TermKind::Word
+            && t.is_one_of(list!(
+                "for in on at as with from since after before during until by instead"
+            ))
+    });
     let comma = terms.iter().take(12).position(|t| t.kind == TermKind::Comma);
     match comma {
         Some(comma) if opens => (0, comma + 1),
         // Without a comma: "For caching we use Redis", "As of March 1 the price is $30".
         _ if opens => {
             let person = (2..terms.len().min(10)).find(|i| terms.get(*i).is_some_and(|t| t.is_one_of(list!("we i"))));
-            let dated = (1..terms.len().min(4)).find(|i| terms.get(*i).is_some_and(|t| t.kind == TermKind::Date)).map(|i| i + 1);
+            let dated = (1..terms.len().min(4))
+                .find(|i| terms.get(*i).is_some_and(|t| t.kind == TermKind::Date))
+                .map(|i| i + 1);
             person.or(dated).map_or((0, 0), |end| (0, end))
         }
         _ => (0, 0),
@@ -125,7 +142,8 @@ fn leading_phrase(terms: &[Term]) -> (usize, usize) {
 }
 
 fn is_auxiliary(term: &Term) -> bool {
-    term.kind == TermKind::Word && (term.is_one_of(BE) || term.is_one_of(HAVE) || term.is_one_of(DO) || term.is_one_of(MODALS))
+    term.kind == TermKind::Word
+        && (term.is_one_of(BE) || term.is_one_of(HAVE) || term.is_one_of(DO) || term.is_one_of(MODALS))
 }
 
 fn starts_group(terms: &[Term], base: usize, head: usize, at: usize, lets: bool) -> bool {
@@ -140,7 +158,9 @@ fn starts_group(terms: &[Term], base: usize, head: usize, at: usize, lets: bool)
     if at == head {
         return form == Form::Base && (lets || !(next_finite || is_compound(terms, at)));
     }
-    let Some(previous) = at.checked_sub(1).and_then(|i| terms.get(i)) else { return false };
+    let Some(previous) = at.checked_sub(1).and_then(|i| terms.get(i)) else {
+        return false;
+    };
     if previous.is_one_of(DETERMINERS) || previous.is_one_of(PREPOSITIONS) || previous.lower == "'s" {
         return false;
     }
@@ -150,10 +170,16 @@ fn starts_group(terms: &[Term], base: usize, head: usize, at: usize, lets: bool)
         Form::S => !next_finite && !previous.is_one_of(list!("i we you they")),
         Form::Base => {
             let subject = terms.get(base..at).unwrap_or_default();
-            let last = subject.iter().rev().find(|t| !t.is_one_of(ADVERBS) && !t.is_one_of(list!("no not longer")));
+            let last = subject
+                .iter()
+                .rev()
+                .find(|t| !t.is_one_of(ADVERBS) && !t.is_one_of(list!("no not longer")));
             let plural = last.is_some_and(|t| {
                 t.is_one_of(list!("i we you they people data"))
-                    || (matches!(t.kind, TermKind::Word | TermKind::Name) && t.lower.len() > 3 && t.lower.ends_with('s') && !t.lower.ends_with("ss"))
+                    || (matches!(t.kind, TermKind::Word | TermKind::Name)
+                        && t.lower.len() > 2
+                        && t.lower.ends_with('s')
+                        && !t.lower.ends_with("ss"))
             });
             !next_finite && (plural || subject.iter().any(|t| t.is_one_of(list!("and"))))
         }
@@ -166,7 +192,10 @@ fn is_compound(terms: &[Term], at: usize) -> bool {
         if is_auxiliary(term) {
             return true;
         }
-        let opens = term.is_mark() || term.is_one_of(DETERMINERS) || term.is_one_of(PREPOSITIONS) || term.is_one_of(super::words::PRONOUNS);
+        let opens = term.is_mark()
+            || term.is_one_of(DETERMINERS)
+            || term.is_one_of(PREPOSITIONS)
+            || term.is_one_of(super::words::PRONOUNS);
         if opens || term.is_one_of(list!("and or but that whether if sure")) {
             return false;
         }
@@ -194,7 +223,7 @@ fn read_group(terms: &[Term], clause: &mut Clause) -> Option<()> {
             clause.negations += 1;
             clause.ended = true;
             at += 1;
-        } else if term.is_one_of(ADVERBS) {
+        } else if term.is_one_of(ADVERBS) || term.is_one_of(list!("please")) {
             clause.addition |= term.is_one_of(list!("also too"));
             clause.now |= term.is_one_of(list!("now again"));
         } else if term.is_one_of(MODALS) {
@@ -237,7 +266,13 @@ fn main_verb(terms: &[Term], clause: &mut Clause, at: usize, be: bool, have: boo
             (clause.verb, clause.form, clause.perfect) = (verb, form, true);
         }
         // "have run", "has come": the participle looks like the base.
-        Some((verb, Form::Base)) if have && is_in(list!("run come become cost cut fit hit let put read set shut split quit"), verb) => {
+        Some((verb, Form::Base))
+            if have
+                && is_in(
+                    list!("run come become cost cut fit hit let put read set shut split quit"),
+                    verb,
+                ) =>
+        {
             (clause.verb, clause.form, clause.perfect) = (verb, Form::Participle, true);
         }
         Some((verb, Form::Base)) if be && is_in(list!("set put cut shut split read cost run"), verb) => {
@@ -271,7 +306,10 @@ fn read_govern(terms: &[Term], clause: &mut Clause) {
     for _ in 0..3 {
         let mut at = clause.group.1;
         let mut negations = 0;
-        while terms.get(at).is_some_and(|t| t.is_one_of(list!("not")) || t.is_one_of(list!("actively just also"))) {
+        while terms
+            .get(at)
+            .is_some_and(|t| t.is_one_of(list!("not")) || t.is_one_of(list!("actively just also")))
+        {
             negations += usize::from(terms.get(at).is_some_and(|t| t.is_one_of(list!("not"))));
             at += 1;
         }
@@ -309,7 +347,8 @@ pub(crate) fn phrases(terms: &[Term], from: usize) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut open: Option<usize> = None;
     for (at, term) in terms.iter().enumerate().skip(from) {
-        let opens = term.kind == TermKind::Word && (term.is_one_of(PREPOSITIONS) || term.is_one_of(list!("only if unless")));
+        let opens =
+            term.kind == TermKind::Word && (term.is_one_of(PREPOSITIONS) || term.is_one_of(list!("only if unless")));
         let closes = term.is_mark() || term.is_one_of(list!("and or but so"));
         if opens || closes {
             if let Some(start) = open.take()
@@ -323,7 +362,10 @@ pub(crate) fn phrases(terms: &[Term], from: usize) -> Vec<(usize, usize)> {
                 open = Some(start);
             }
             if opens {
-                let glued = at.checked_sub(1).and_then(|i| terms.get(i)).is_some_and(|t| t.is_one_of(list!("only instead rather except because")));
+                let glued = at
+                    .checked_sub(1)
+                    .and_then(|i| terms.get(i))
+                    .is_some_and(|t| t.is_one_of(list!("only instead rather except because")));
                 open = Some(if glued { at - 1 } else { at });
             }
         }

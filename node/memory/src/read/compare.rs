@@ -35,6 +35,9 @@ pub enum PairOutcome {
     Keep,
 }
 
+/// The value in words of a claim that a whole statement holds.
+pub(crate) const HOLDS: &str = "holds";
+
 /// What apply decides for an incoming statement beside an existing current one of the same project.
 pub fn compare(existing: (&Statement, Kind), incoming: (&Statement, Kind)) -> PairOutcome {
     let (old, new) = (existing.0, incoming.0);
@@ -43,14 +46,16 @@ pub fn compare(existing: (&Statement, Kind), incoming: (&Statement, Kind)) -> Pa
             return PairOutcome::MergeExact;
         }
         let equal = |a: Option<_>, b: Option<_>| a.is_some() && a == b;
-        if equal(old.canonical, new.canonical) || equal(old.acronym, new.canonical) || equal(old.canonical, new.acronym) {
+        if equal(old.canonical, new.canonical) || equal(old.acronym, new.canonical) || equal(old.canonical, new.acronym)
+        {
             return PairOutcome::MergeCanonical;
         }
     }
-    if may_conflict(existing.1) && may_conflict(incoming.1) {
-        if let Some(outcome) = update(old, new).or_else(|| contradiction(old, new)) {
-            return outcome;
-        }
+    if may_conflict(existing.1)
+        && may_conflict(incoming.1)
+        && let Some(outcome) = update(old, new).or_else(|| contradiction(old, new))
+    {
+        return outcome;
     }
     if old.modality == new.modality && old.canonical.is_some_and(|general| new.general.contains(&general)) {
         return PairOutcome::DerivedFrom { new_is_specific: true };
@@ -72,22 +77,34 @@ fn update(old: &Statement, new: &Statement) -> Option<PairOutcome> {
         return None;
     }
     let ended = new.ends.iter().find_map(|end| {
-        let claim = old.claims.iter().find(|c| c.slot == end.slot && c.value == end.value && !c.negated)?;
+        let claim = old
+            .claims
+            .iter()
+            .find(|c| c.slot == end.slot && c.value == end.value && !c.negated)?;
         Some((end, claim))
     });
     if let Some((end, claim)) = ended {
         let now = new.claims.iter().find(|c| c.slot == claim.slot && !c.negated);
         let reason = match now {
             Some(now) => format!("{}: {} replaces {}", claim.slot_text, now.value_text, claim.value_text),
+            None if claim.value_text == HOLDS => format!("no longer: {}", claim.slot_text),
             None => format!("{}: {} ended", claim.slot_text, claim.value_text),
         };
-        return Some(PairOutcome::Updates { resolved: true, reason, at: end.at });
+        return Some(PairOutcome::Updates {
+            resolved: true,
+            reason,
+            at: end.at,
+        });
     }
     let changed = new.claims.iter().filter(|c| c.change).find_map(|c| {
         let before = old.claims.iter().find(|o| opposed(o, c))?;
         Some(format!("{}: {} after {}", c.slot_text, c.value_text, before.value_text))
     });
-    changed.map(|reason| PairOutcome::Updates { resolved: false, reason, at: None })
+    changed.map(|reason| PairOutcome::Updates {
+        resolved: false,
+        reason,
+        at: None,
+    })
 }
 
 fn contradiction(old: &Statement, new: &Statement) -> Option<PairOutcome> {
@@ -97,7 +114,11 @@ fn contradiction(old: &Statement, new: &Statement) -> Option<PairOutcome> {
     }
     new.claims.iter().find_map(|claim| {
         let other = old.claims.iter().find(|o| opposed(o, claim))?;
-        let reason = format!("{}: {} against {}", claim.slot_text, other.value_text, claim.value_text);
+        let reason = if other.negated == claim.negated {
+            format!("{}: {} against {}", claim.slot_text, other.value_text, claim.value_text)
+        } else {
+            format!("said and denied: {}", claim.slot_text)
+        };
         Some(PairOutcome::Contradicts { reason })
     })
 }

@@ -33,7 +33,11 @@ pub(crate) struct When {
 
 impl When {
     fn days(prefix: &str, taken: usize, first: Date, last: Date) -> Self {
-        Self { key: format!("d:{prefix}{first}..{last}"), taken, days: Some((first, last)) }
+        Self {
+            key: format!("d:{prefix}{first}..{last}"),
+            taken,
+            days: Some((first, last)),
+        }
     }
 
     fn day(taken: usize, day: Date) -> Self {
@@ -95,7 +99,10 @@ pub(crate) fn calendar_period(today: Date, unit: &str, offset: i64) -> Option<(D
 }
 
 fn word(tokens: &[Token], at: usize) -> &str {
-    tokens.get(at).filter(|t| t.kind == TokenKind::Word).map_or("", |t| t.lower.as_str())
+    tokens
+        .get(at)
+        .filter(|t| t.kind == TokenKind::Word)
+        .map_or("", |t| t.lower.as_str())
 }
 
 fn before(tokens: &[Token], at: usize) -> &str {
@@ -110,12 +117,23 @@ fn month_number(tokens: &[Token], at: usize) -> Option<i8> {
     })?;
     let whole = MONTHS.get(place).is_some_and(|m| *m == lower) && lower != "may" && lower != "march";
     let capital = token.text.starts_with(char::is_uppercase);
-    let led = is_in(list!("in by since until till on for of to before after from through during at next last this every"), before(tokens, at));
+    let led = is_in(
+        list!("in by since until till on for of to before after from through during at next last this every"),
+        before(tokens, at),
+    );
     let numbered = day_number(tokens, at + 1).is_some()
         || year_number(tokens, at + 1).is_some()
         || (at > 0 && day_number(tokens, at - 1).is_some());
-    let spoken = whole || numbered || led || (capital && lower == "march" && at > 0) || (capital && lower == "may" && is_in(list!("is are and"), before(tokens, at)));
-    if spoken && (capital || whole || numbered || led) { i8::try_from(place + 1).ok() } else { None }
+    let spoken = whole
+        || numbered
+        || led
+        || (capital && lower == "march" && at > 0)
+        || (capital && lower == "may" && is_in(list!("is are and"), before(tokens, at)));
+    if spoken && (capital || whole || numbered || led) {
+        i8::try_from(place + 1).ok()
+    } else {
+        None
+    }
 }
 
 fn day_number(tokens: &[Token], at: usize) -> Option<i8> {
@@ -129,7 +147,9 @@ fn day_number(tokens: &[Token], at: usize) -> Option<i8> {
 }
 
 fn year_number(tokens: &[Token], at: usize) -> Option<i16> {
-    let token = tokens.get(at).filter(|t| t.kind == TokenKind::Number && t.lower.len() == 4)?;
+    let token = tokens
+        .get(at)
+        .filter(|t| t.kind == TokenKind::Number && t.lower.len() == 4)?;
     token.lower.parse::<i16>().ok().filter(|y| (1900..=2199).contains(y))
 }
 
@@ -170,11 +190,17 @@ fn number_first(tokens: &[Token], at: usize, token: &Token, today: Date, directi
         let of = usize::from(word(tokens, at + 1) == "of");
         if let Some(month) = month_number(tokens, at + 1 + of) {
             let (year, more) = year_after(tokens, at + 2 + of);
-            return Some(When { taken: 2 + of + more, ..month_day(month, day, year, today, direction)? });
+            return Some(When {
+                taken: 2 + of + more,
+                ..month_day(month, day, year, today, direction)?
+            });
         }
     }
     if let Some(year) = year_number(tokens, at)
-        && is_in(list!("in since by until till from of before after during through year early late mid"), before(tokens, at))
+        && is_in(
+            list!("in since by until till from of before after during through year early late mid"),
+            before(tokens, at),
+        )
         && quantity(tokens, at).is_none_or(|q| !q.has_unit)
     {
         let (first, last) = year_days(year)?;
@@ -191,12 +217,20 @@ fn ago(tokens: &[Token], at: usize, taken: usize, today: Date) -> Option<When> {
     }
     let unit = word(tokens, at + taken - 1).trim_end_matches('s');
     let count: i64 = tokens.get(at).and_then(|t| {
-        t.lower.parse().ok().or_else(|| quantity(tokens, at)?.key.split([':', ' ']).nth(1)?.parse::<i64>().ok().map(|v| match unit {
-            "day" => v / Millis::DAY,
-            "week" => v / (7 * Millis::DAY),
-            "year" => v / 12,
-            _ => v,
-        }))
+        t.lower.parse().ok().or_else(|| {
+            quantity(tokens, at)?
+                .key
+                .split([':', ' '])
+                .nth(1)?
+                .parse::<i64>()
+                .ok()
+                .map(|v| match unit {
+                    "day" => v / Millis::DAY,
+                    "week" => v / (7 * Millis::DAY),
+                    "year" => v / 12,
+                    _ => v,
+                })
+        })
     })?;
     let day = match unit {
         "day" => add_days(today, count.checked_neg()?)?,
@@ -237,7 +271,11 @@ fn word_first(tokens: &[Token], at: usize, today: Date, direction: Direction) ->
         && is_in(list!("at by before after until from to is"), prior)
     {
         let key = if lower == "noon" { "t:12:00" } else { "t:00:00" };
-        return Some(When { key: key.to_owned(), taken: 1, days: None });
+        return Some(When {
+            key: key.to_owned(),
+            taken: 1,
+            days: None,
+        });
     }
     if let Some(offset) = match lower {
         "next" => Some(1),
@@ -250,10 +288,29 @@ fn word_first(tokens: &[Token], at: usize, today: Date, direction: Direction) ->
             let (first, last) = calendar_period(today, unit, offset)?;
             return Some(When::days("", 2, first, last));
         }
-        let direction = if offset < 0 { Direction::Backward } else { Direction::Forward };
+        let direction = if offset < 0 {
+            Direction::Backward
+        } else {
+            Direction::Forward
+        };
         if weekday(unit).is_some() || month_number(tokens, at + 1).is_some() {
+            // "Next Friday" is the one of next week, not the coming one.
+            if let (Some((day, false)), 1) = (weekday(unit), offset) {
+                let (monday, _) = calendar_period(today, "week", 1)?;
+                return Some(When::day(2, add_days(monday, i64::try_from(day).ok()?)?));
+            }
             let inner = word_first(tokens, at + 1, today, direction)?;
-            return Some(When { taken: inner.taken + 1, ..inner });
+            // "Next March" may be this year's or the year after: it equals no other wording.
+            let key = if offset > 0 {
+                format!("next {}", inner.key)
+            } else {
+                inner.key
+            };
+            return Some(When {
+                key,
+                taken: inner.taken + 1,
+                days: inner.days,
+            });
         }
         return None;
     }
@@ -261,7 +318,11 @@ fn word_first(tokens: &[Token], at: usize, today: Date, direction: Direction) ->
         let recurring = plural || is_in(list!("every each"), before(tokens, at));
         if recurring {
             let name = WEEKDAYS.get(day)?;
-            return Some(When { key: format!("wd:{name}"), taken: 1, days: None });
+            return Some(When {
+                key: format!("wd:{name}"),
+                taken: 1,
+                days: None,
+            });
         }
         let now = i64::from(today.weekday().to_monday_zero_offset());
         let ahead = (i64::try_from(day).ok()? - now).rem_euclid(7);
@@ -274,7 +335,10 @@ fn word_first(tokens: &[Token], at: usize, today: Date, direction: Direction) ->
         return Some(When::day(1, add_days(today, offset)?));
     }
     if lower.len() == 2
-        && let Some(quarter) = lower.strip_prefix('q').and_then(|d| d.parse::<i8>().ok()).filter(|q| (1..=4).contains(q))
+        && let Some(quarter) = lower
+            .strip_prefix('q')
+            .and_then(|d| d.parse::<i8>().ok())
+            .filter(|q| (1..=4).contains(q))
     {
         let (year, more) = year_after(tokens, at + 1);
         let current = (today.month() - 1) / 3 + 1;
@@ -291,7 +355,10 @@ fn word_first(tokens: &[Token], at: usize, today: Date, direction: Direction) ->
         if let Some(day) = day_number(tokens, at + 1) {
             let (year, more) = year_after(tokens, at + 2);
             let date = month_day(month, day, year, today, direction)?;
-            return Some(When { taken: 2 + more, ..date });
+            return Some(When {
+                taken: 2 + more,
+                ..date
+            });
         }
         let (year, more) = year_after(tokens, at + 1);
         let year = match (year, direction) {
@@ -348,5 +415,9 @@ fn clock(tokens: &[Token], at: usize, token: &Token) -> Option<When> {
         "pm" => hour % 12 + 12,
         _ => hour,
     };
-    Some(When { key: format!("t:{hour:02}:{minutes:02}"), taken, days: None })
+    Some(When {
+        key: format!("t:{hour:02}:{minutes:02}"),
+        taken,
+        days: None,
+    })
 }

@@ -2,12 +2,12 @@
 //!
 //! Strict on purpose: a true duplicate that stays costs little, a false merge loses a memory.
 
-use crate::read::list::{list, WordList};
 use super::canonical::Atom;
 use super::term::{Term, TermKind};
 use super::words::{self, is_in, opposite_pair};
-use crate::kind::Kind;
 use super::{Reading, StatementInput, kinds_may_merge, read, read_statement};
+use crate::kind::Kind;
+use crate::read::list::{WordList, list};
 
 /// What must agree before two statements may merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,26 +48,48 @@ pub fn blocking_gates(a: &StatementInput<'_>, b: &StatementInput<'_>) -> Vec<Gat
     if same {
         return gates;
     }
-    let (x, y) = (read(a.content, a.author, a.observed_at), read(b.content, b.author, b.observed_at));
+    let (x, y) = (
+        read(a.content, a.author, a.observed_at),
+        read(b.content, b.author, b.observed_at),
+    );
     let mut check = |gate, differs: bool| {
         if differs {
             gates.push(gate);
         }
     };
     check(Gate::Polarity, polarity(&x) != polarity(&y));
-    check(Gate::Quantity, sorted(&x, |t| t.kind == TermKind::Quantity) != sorted(&y, |t| t.kind == TermKind::Quantity));
-    check(Gate::Time, sorted(&x, |t| t.kind == TermKind::Date) != sorted(&y, |t| t.kind == TermKind::Date));
+    check(
+        Gate::Quantity,
+        sorted(&x, |t| t.kind == TermKind::Quantity) != sorted(&y, |t| t.kind == TermKind::Quantity),
+    );
+    check(
+        Gate::Time,
+        sorted(&x, |t| t.kind == TermKind::Date) != sorted(&y, |t| t.kind == TermKind::Date),
+    );
     let substituted = substitution(&x, &y);
     let renamed = a.kind == Kind::Entity && b.kind == Kind::Entity && first.label != second.label;
     check(Gate::Names, names(&x) != names(&y) || substituted || renamed);
     check(Gate::Subject, subject(&x, a.author) != subject(&y, b.author));
-    check(Gate::Purpose, purposes(&x) != purposes(&y) || listed(&x, words::QUANTIFIERS) != listed(&y, words::QUANTIFIERS) || listed(&x, words::LIMITS) != listed(&y, words::LIMITS));
-    check(Gate::Modality, x.modality != y.modality || listed(&x, words::MODAL_STRENGTH) != listed(&y, words::MODAL_STRENGTH));
+    check(
+        Gate::Purpose,
+        purposes(&x) != purposes(&y)
+            || listed(&x, words::QUANTIFIERS) != listed(&y, words::QUANTIFIERS)
+            || listed(&x, words::LIMITS) != listed(&y, words::LIMITS),
+    );
+    check(
+        Gate::Modality,
+        x.modality != y.modality || listed(&x, words::MODAL_STRENGTH) != listed(&y, words::MODAL_STRENGTH),
+    );
     gates
 }
 
 fn sorted(reading: &Reading, wanted: impl Fn(&Term) -> bool) -> Vec<&str> {
-    let mut found: Vec<&str> = reading.terms.iter().filter(|t| wanted(t)).map(|t| t.text.as_str()).collect();
+    let mut found: Vec<&str> = reading
+        .terms
+        .iter()
+        .filter(|t| wanted(t))
+        .map(|t| t.text.as_str())
+        .collect();
     found.sort_unstable();
     found
 }
@@ -78,11 +100,18 @@ fn listed(reading: &Reading, list: WordList) -> Vec<&str> {
 
 /// Negations by number, and every opposite by word.
 fn polarity(reading: &Reading) -> (usize, Vec<&str>) {
-    const DENY: WordList = WordList::new("avoid reject refuse forbid forbidden prohibit prohibited drop dropped cancel canceled cancelled stop \
-         stopped longer against ban banned exclude excluded");
+    const DENY: WordList = WordList::new(
+        "avoid reject refuse forbid forbidden prohibit prohibited drop dropped cancel canceled cancelled stop \
+         stopped longer against ban banned exclude excluded",
+    );
     let denied = |t: &&Term| t.is_one_of(words::NEGATIONS) || t.is_one_of(DENY);
     let count = reading.terms.iter().filter(denied).count();
-    (count, sorted(reading, |t| t.kind == TermKind::Word && opposite_pair(&t.lower).is_some() && t.lower != "on"))
+    (
+        count,
+        sorted(reading, |t| {
+            t.kind == TermKind::Word && opposite_pair(&t.lower).is_some() && t.lower != "on"
+        }),
+    )
 }
 
 /// Names in their order.
@@ -97,9 +126,18 @@ fn names(reading: &Reading) -> Vec<&str> {
 
 /// Who the first sentence is about.
 fn subject(reading: &Reading, author: &str) -> String {
-    let Some(sentence) = reading.sentences.first() else { return String::new() };
-    let singular = if super::canonical::is_first_person(&reading.terms) { author } else { "" };
-    let verb = sentence.atoms.iter().position(|a| a.verb || is_in(list!("is was have will must should can may would might could"), &a.text));
+    let Some(sentence) = reading.sentences.first() else {
+        return String::new();
+    };
+    let singular = if super::canonical::is_first_person(&reading.terms) {
+        author
+    } else {
+        ""
+    };
+    let verb = sentence
+        .atoms
+        .iter()
+        .position(|a| a.verb || is_in(list!("is was have will must should can may would might could"), &a.text));
     let head = sentence.atoms.get(..verb.unwrap_or(1)).unwrap_or_default();
     let head: Vec<&str> = head.iter().map(|a| a.text.as_str()).collect();
     format!("{singular}|{}", head.join(" "))
@@ -110,13 +148,20 @@ fn purposes(reading: &Reading) -> Vec<String> {
     let mut found = Vec::new();
     for sentence in &reading.sentences {
         for (at, atom) in sentence.atoms.iter().enumerate() {
-            if atom.kind == TermKind::Word && is_in(list!("for as in on within between with during via across under by from to"), &atom.text) {
+            if atom.kind == TermKind::Word
+                && is_in(
+                    list!("for as in on within between with during via across under by from to"),
+                    &atom.text,
+                )
+            {
                 let inner: Vec<&str> = sentence
                     .atoms
                     .iter()
                     .skip(at + 1)
                     .take(6)
-                    .take_while(|a| !(a.kind == TermKind::Word && is_in(words::PREPOSITIONS, &a.text)) && a.kind != TermKind::Comma)
+                    .take_while(|a| {
+                        !(a.kind == TermKind::Word && is_in(words::PREPOSITIONS, &a.text)) && a.kind != TermKind::Comma
+                    })
                     .map(|a| a.text.as_str())
                     .collect();
                 found.push(inner.join(" "));

@@ -8,6 +8,10 @@ pub(crate) struct WordList {
 }
 
 /// A place in the filter, from length, first two and last letter.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a const fn has no get; both callers give from < to <= len"
+)]
 const fn place(word: &[u8], from: usize, to: usize) -> usize {
     let first = word[from] as usize;
     let second = if to - from > 1 { word[from + 1] as usize } else { 0 };
@@ -17,6 +21,7 @@ const fn place(word: &[u8], from: usize, to: usize) -> usize {
 
 impl WordList {
     /// The list of the words in `words`.
+    #[expect(clippy::indexing_slicing, reason = "a const fn has no get; bounds are in the loop")]
     pub(crate) const fn new(words: &'static str) -> Self {
         let bytes = words.as_bytes();
         let mut filter = [0_u64; 4];
@@ -40,7 +45,10 @@ impl WordList {
             return false;
         }
         let place = place(word.as_bytes(), 0, word.len());
-        let maybe = self.filter.get(place / 64).is_some_and(|part| part & (1 << (place % 64)) != 0);
+        let maybe = self
+            .filter
+            .get(place / 64)
+            .is_some_and(|part| part & (1 << (place % 64)) != 0);
         maybe && self.words.split(' ').any(|w| w == word)
     }
 

@@ -14,18 +14,25 @@ pub(crate) mod choice;
 pub(crate) mod clause;
 pub(crate) mod dates;
 pub(crate) mod modality;
+pub(crate) mod named;
 pub(crate) mod numbers;
+mod polarity;
+mod roles;
 pub(crate) mod slots;
+pub(crate) mod spelling;
 pub(crate) mod technologies;
 pub(crate) mod term;
 pub(crate) mod token;
+mod values;
+pub(crate) mod verbs;
+mod when_levels;
 pub(crate) mod words;
 
 pub use compare::{PairOutcome, compare};
 pub use gates::{Gate, blocking_gates};
 
-use crate::read::list::list;
 use crate::kind::{Kind, Modality};
+use crate::read::list::list;
 use crate::statement::{Fingerprint, Statement};
 use crate::time::Millis;
 use canonical::Atom;
@@ -63,12 +70,42 @@ pub(crate) struct Sentence {
     pub(crate) slots: Slots,
 }
 
+/// "Deadline: March 15" is "Deadline is March 15".
+fn labelled(terms: &[Term]) -> Option<Vec<Term>> {
+    let at = terms
+        .iter()
+        .take(6)
+        .position(|t| t.kind == TermKind::Break)
+        .filter(|at| (1..=4).contains(at))?;
+    let colon = terms.get(at).is_some_and(|t| t.shown == ":");
+    let head = terms
+        .get(..at)?
+        .iter()
+        .all(|t| matches!(t.kind, TermKind::Word | TermKind::Name | TermKind::Technology));
+    let value = terms.get(at + 1)?;
+    if !colon || !head || !value.is_value() || clause::parse(terms).is_some() {
+        return None;
+    }
+    let mut out = terms.to_vec();
+    let is = out.get_mut(at)?;
+    (is.text, is.lower, is.kind) = ("is".to_owned(), "is".to_owned(), TermKind::Word);
+    Some(out)
+}
+
 /// Reads one sentence of terms.
 pub(crate) fn read_sentence(terms: &[Term], asked: bool, author: &str, observed_at: Millis) -> Sentence {
+    let rewritten = labelled(terms);
+    let terms = rewritten.as_deref().unwrap_or(terms);
     let atoms = canonical::atoms(terms);
     if terms.len() > SENTENCE_MAX {
         let modality = if asked { Modality::Question } else { Modality::Asserted };
-        return Sentence { clause: None, atoms, modality, choice: None, slots: Slots::default() };
+        return Sentence {
+            clause: None,
+            atoms,
+            modality,
+            choice: None,
+            slots: Slots::default(),
+        };
     }
     let clause = clause::parse(terms);
     let modality = modality::modality(terms, asked, clause.as_ref(), observed_at);
@@ -79,7 +116,13 @@ pub(crate) fn read_sentence(terms: &[Term], asked: bool, author: &str, observed_
         }
         _ => Slots::default(),
     };
-    Sentence { clause, atoms, modality, choice, slots }
+    Sentence {
+        clause,
+        atoms,
+        modality,
+        choice,
+        slots,
+    }
 }
 
 /// Everything read in one statement.
@@ -121,14 +164,30 @@ pub(crate) fn read(content: &str, author: &str, observed_at: Millis) -> Reading 
         } else {
             let modality = if asked { Modality::Question } else { Modality::Asserted };
             let atoms = canonical::atoms(sentence);
-            sentences.push(Sentence { clause: None, atoms, modality, choice: None, slots: Slots::default() });
+            sentences.push(Sentence {
+                clause: None,
+                atoms,
+                modality,
+                choice: None,
+                slots: Slots::default(),
+            });
         }
     }
     // The weakest sentence speaks for all: a statement with a guess in it is a guess.
-    let modality = sentences.iter().map(|s| s.modality).filter(|m| *m != Modality::Asserted).max_by_key(|m| weakness(*m));
+    let modality = sentences
+        .iter()
+        .map(|s| s.modality)
+        .filter(|m| *m != Modality::Asserted)
+        .max_by_key(|m| weakness(*m));
     let header = slots::person_of(&terms, author);
     let exact = canonical::exact_form(content, &tokens);
-    Reading { sentences, modality: modality.unwrap_or(Modality::Asserted), exact, header, terms }
+    Reading {
+        sentences,
+        modality: modality.unwrap_or(Modality::Asserted),
+        exact,
+        header,
+        terms,
+    }
 }
 
 fn weakness(modality: Modality) -> u8 {
@@ -158,7 +217,9 @@ pub fn read_statement(input: &StatementInput<'_>) -> Statement {
     let canonical = enough.then(|| Fingerprint::of("canonical", &form));
     let acronym = enough.then(|| initials(&label)).flatten().and_then(|initials| {
         let spelled = label.join(" ");
-        let at = form.find(&spelled).filter(|at| is_boundary(&form, *at, spelled.len()))?;
+        let at = form
+            .find(&spelled)
+            .filter(|at| is_boundary(&form, *at, spelled.len()))?;
         let short = format!("{}{initials}{}", form.get(..at)?, form.get(at + spelled.len()..)?);
         Some(Fingerprint::of("canonical", &short))
     });
@@ -171,7 +232,12 @@ pub fn read_statement(input: &StatementInput<'_>) -> Statement {
     claims.truncate(Statement::PARTS_MAX);
     ends.truncate(Statement::PARTS_MAX);
     // The same text of another author, or about another day, is another statement.
-    let days: Vec<&str> = reading.terms.iter().filter(|t| t.kind == TermKind::Date).map(|t| t.text.as_str()).collect();
+    let days: Vec<&str> = reading
+        .terms
+        .iter()
+        .filter(|t| t.kind == TermKind::Date)
+        .map(|t| t.text.as_str())
+        .collect();
     let exact = format!("{}|{}|{}{name}", reading.header, days.join(" "), reading.exact);
     Statement {
         exact: Fingerprint::of("exact", &exact),
@@ -186,8 +252,14 @@ pub fn read_statement(input: &StatementInput<'_>) -> Statement {
 }
 
 fn is_boundary(form: &str, at: usize, length: usize) -> bool {
-    let before = form.get(..at).and_then(|f| f.chars().next_back()).is_none_or(|c| c == ' ' || c == '|');
-    let after = form.get(at + length..).and_then(|f| f.chars().next()).is_none_or(|c| c == ' ' || c == '|');
+    let before = form
+        .get(..at)
+        .and_then(|f| f.chars().next_back())
+        .is_none_or(|c| c == ' ' || c == '|');
+    let after = form
+        .get(at + length..)
+        .and_then(|f| f.chars().next())
+        .is_none_or(|c| c == ' ' || c == '|');
     before && after
 }
 
@@ -198,20 +270,37 @@ fn term_text(text: &str, observed_at: Millis) -> Vec<String> {
 
 /// The initials of a name of three words or more.
 fn initials(label: &[String]) -> Option<String> {
-    let words: Vec<&String> = label.iter().filter(|w| !words::is_in(list!("of and for in"), w)).collect();
+    let words: Vec<&String> = label
+        .iter()
+        .filter(|w| !words::is_in(list!("of and for in"), w))
+        .collect();
     let plain = words.iter().all(|w| w.chars().all(char::is_alphabetic));
     (plain && (3..=10).contains(&words.len())).then(|| words.iter().filter_map(|w| w.chars().next()).collect())
 }
 
 /// Canonical forms of a one-sentence statement with one qualifier, or all from one on, left out.
 fn general_forms(reading: &Reading) -> Vec<Fingerprint> {
-    let [sentence] = reading.sentences.as_slice() else { return Vec::new() };
+    let [sentence] = reading.sentences.as_slice() else {
+        return Vec::new();
+    };
     let atoms = &sentence.atoms;
     if atoms.len() > SENTENCE_MAX {
         return Vec::new();
     }
-    let opens = |at: usize| atoms.get(at).is_some_and(|a| a.kind == TermKind::Word && words::is_in(words::QUALIFIERS, &a.text));
-    let starts: Vec<usize> = (2..atoms.len()).filter(|at| opens(*at) && !(opens(at - 1) && atoms.get(at - 1).is_some_and(|a| a.text == "only" || a.text == "except"))).collect();
+    let opens = |at: usize| {
+        atoms
+            .get(at)
+            .is_some_and(|a| a.kind == TermKind::Word && words::is_in(words::QUALIFIERS, &a.text))
+    };
+    let starts: Vec<usize> = (2..atoms.len())
+        .filter(|at| {
+            opens(*at)
+                && !(opens(at - 1)
+                    && atoms
+                        .get(at - 1)
+                        .is_some_and(|a| a.text == "only" || a.text == "except"))
+        })
+        .collect();
     let mut forms = Vec::new();
     let mut push = |kept: Vec<&Atom>, dropped: &[Atom]| {
         let denies = dropped.iter().any(|a| words::is_in(words::NEGATIONS, &a.text));
@@ -232,7 +321,10 @@ fn general_forms(reading: &Reading) -> Vec<Fingerprint> {
         push(atoms.iter().take(*start).collect(), tail);
         if end < atoms.len() {
             let dropped = atoms.get(*start..end).unwrap_or_default();
-            push(atoms.iter().take(*start).chain(atoms.iter().skip(end)).collect(), dropped);
+            push(
+                atoms.iter().take(*start).chain(atoms.iter().skip(end)).collect(),
+                dropped,
+            );
         }
     }
     forms

@@ -118,7 +118,7 @@ const TABLE: &[(&str, &str, &[&str])] = &[
     ("zsh", "", &["shell"]),
     ("python", "python3", &["programming-language"]),
     ("rust", "", &["programming-language"]),
-    ("golang", "", &["programming-language"]),
+    ("go", "golang", &["programming-language"]),
     ("javascript", "", &["programming-language"]),
     ("typescript", "", &["programming-language"]),
     ("java", "", &["programming-language"]),
@@ -206,31 +206,73 @@ const TABLE: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Names that are also plain words: a technology only with its capital, or as the object of a choice.
-const PLAIN_WORDS: WordList = WordList::new("go rest express rust swift gin phoenix remix astro bootstrap nomad aurora oracle \
+const PLAIN_WORDS: WordList = WordList::new(
+    "go rest express rust swift gin phoenix remix astro bootstrap nomad aurora oracle \
      spring rabbit dynamo elastic sublime temporal linear slack apache envoy rails vim helix zed nano poetry jest mocha \
-     stripe zig ruby react flask solid celery azure travis cypress puppet snowflake redshift bun java python kube");
+     stripe zig ruby react flask solid celery azure travis cypress puppet snowflake redshift bun java python kube",
+);
 
 /// Alternatives of taste: name, class.
 const ALTERNATIVES: &[(&str, &str)] = &[
-    ("tab", "indentation"), ("space", "indentation"), ("dark", "theme"), ("light", "theme"), ("metric", "units"),
-    ("imperial", "units"), ("12-hour", "clock"), ("24-hour", "clock"), ("qwerty", "keyboard"), ("dvorak", "keyboard"),
-    ("colemak", "keyboard"), ("monorepo", "repository-layout"), ("polyrepo", "repository-layout"),
-    ("monolith", "architecture"), ("microservice", "architecture"), ("celsius", "temperature"),
-    ("fahrenheit", "temperature"), ("camelcase", "naming-style"), ("snake_case", "naming-style"),
-    ("rebase", "merge-style"), ("squash", "merge-style"), ("tea", "drink"), ("coffee", "drink"),
-    ("mac", "operating-system"), ("macos", "operating-system"), ("linux", "operating-system"),
+    ("tab", "indentation"),
+    ("space", "indentation"),
+    ("dark", "theme"),
+    ("light", "theme"),
+    ("metric", "units"),
+    ("imperial", "units"),
+    ("12-hour", "clock"),
+    ("24-hour", "clock"),
+    ("qwerty", "keyboard"),
+    ("dvorak", "keyboard"),
+    ("colemak", "keyboard"),
+    ("monorepo", "repository-layout"),
+    ("polyrepo", "repository-layout"),
+    ("monolith", "architecture"),
+    ("microservice", "architecture"),
+    ("celsius", "temperature"),
+    ("fahrenheit", "temperature"),
+    ("camelcase", "naming-style"),
+    ("snake_case", "naming-style"),
+    ("rebase", "merge-style"),
+    ("squash", "merge-style"),
+    ("tea", "drink"),
+    ("coffee", "drink"),
+    ("mac", "operating-system"),
+    ("macos", "operating-system"),
+    ("linux", "operating-system"),
     ("windows", "operating-system"),
 ];
 
 /// Words that name a category: as a role ("as our cache") or a purpose ("for caching").
 const CATEGORY_WORDS: &[(&str, &str)] = &[
-    ("database", "database"), ("db", "database"), ("datastore", "database"), ("cache", "cache"), ("caching", "cache"),
-    ("queue", "message-queue"), ("messaging", "message-queue"), ("broker", "message-queue"), ("event", "message-queue"),
-    ("eventing", "message-queue"), ("editor", "editor"), ("ide", "editor"), ("shell", "shell"), ("ci", "ci"),
-    ("supplier", "supplier"), ("vendor", "vendor"), ("search", "search-engine"), ("monitoring", "monitoring"),
-    ("hosting", "deployment-platform"), ("bundler", "bundler"), ("chat", "chat"), ("cloud", "cloud"),
-    ("orm", "orm"), ("analytics", "analytics"), ("framework", "framework"), ("language", "programming-language"),
-    ("theme", "theme"), ("indentation", "indentation"),
+    ("database", "database"),
+    ("db", "database"),
+    ("datastore", "database"),
+    ("cache", "cache"),
+    ("caching", "cache"),
+    ("queue", "message-queue"),
+    ("messaging", "message-queue"),
+    ("broker", "message-queue"),
+    ("event", "message-queue"),
+    ("eventing", "message-queue"),
+    ("editor", "editor"),
+    ("ide", "editor"),
+    ("shell", "shell"),
+    ("ci", "ci"),
+    ("supplier", "supplier"),
+    ("vendor", "vendor"),
+    ("search", "search-engine"),
+    ("monitoring", "monitoring"),
+    ("hosting", "deployment-platform"),
+    ("bundler", "bundler"),
+    ("chat", "chat"),
+    ("cloud", "cloud"),
+    ("orm", "orm"),
+    ("analytics", "analytics"),
+    ("framework", "framework"),
+    ("language", "programming-language"),
+    ("theme", "theme"),
+    ("indentation", "indentation"),
 ];
 
 fn table() -> &'static BTreeMap<String, Technology> {
@@ -258,10 +300,16 @@ pub(crate) fn is_plain_word(lower: &str) -> bool {
 
 /// The class of an alternative of taste, by singular.
 pub(crate) fn alternative(singular: &str) -> Option<&'static str> {
-    ALTERNATIVES.iter().find(|(name, _)| *name == singular).map(|(_, class)| *class)
+    ALTERNATIVES
+        .iter()
+        .find(|(name, _)| *name == singular)
+        .map(|(_, class)| *class)
 }
 
 /// The category that a word names, by singular.
 pub(crate) fn category_of_word(singular: &str) -> Option<&'static str> {
-    CATEGORY_WORDS.iter().find(|(name, _)| *name == singular).map(|(_, category)| *category)
+    CATEGORY_WORDS
+        .iter()
+        .find(|(name, _)| *name == singular)
+        .map(|(_, category)| *category)
 }

@@ -1,7 +1,7 @@
 //! Tokens to terms: the units of meaning that forms, slots and gates are made of. Several tokens may be one term
 //! ("visual studio code", "fifteen minutes", "March 15").
 
-use crate::read::list::{list, WordList};
+use crate::read::list::{WordList, list};
 use jiff::civil::Date;
 
 use super::dates::{Direction, When, when};
@@ -60,27 +60,42 @@ impl Term {
     }
 
     pub(crate) fn is_mark(&self) -> bool {
-        matches!(self.kind, TermKind::Comma | TermKind::Break | TermKind::Stop | TermKind::Ask)
+        matches!(
+            self.kind,
+            TermKind::Comma | TermKind::Break | TermKind::Stop | TermKind::Ask
+        )
     }
 
     /// Something that can be a value: a number, date, name, code.
     pub(crate) fn is_value(&self) -> bool {
-        matches!(self.kind, TermKind::Name | TermKind::Technology | TermKind::Quantity | TermKind::Date | TermKind::Code)
+        matches!(
+            self.kind,
+            TermKind::Name | TermKind::Technology | TermKind::Quantity | TermKind::Date | TermKind::Code
+        )
     }
 }
 
 /// The terms of `tokens`; `today` is the day of speaking, if it can be told.
 pub(crate) fn terms(text: &str, tokens: &[Token], today: Option<Date>) -> Vec<Term> {
     let past = in_the_past(tokens);
-    let yearly = tokens.iter().any(|t| is_in(list!("birthday birthdays anniversary born yearly annually"), &t.lower));
+    let yearly = tokens
+        .iter()
+        .any(|t| is_in(list!("birthday birthdays anniversary born yearly annually"), &t.lower));
     let mut out: Vec<Term> = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
-        let first = out.last().is_none_or(|t: &Term| matches!(t.kind, TermKind::Stop | TermKind::Ask | TermKind::Break));
+        let first = out
+            .last()
+            .is_none_or(|t: &Term| matches!(t.kind, TermKind::Stop | TermKind::Ask | TermKind::Break));
         let (mut term, taken) = one(tokens, at, today, past, yearly, first);
         let last = tokens.get(at + taken.saturating_sub(1)).unwrap_or(token);
         (term.start, term.end) = (token.start, last.end);
-        term.shown = text.get(token.start..last.end).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        term.shown = text
+            .get(token.start..last.end)
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         if token.start == last.start && taken == 1 && token.kind == TokenKind::Word {
             term.shown.clone_from(&token.text);
         }
@@ -88,7 +103,8 @@ pub(crate) fn terms(text: &str, tokens: &[Token], today: Option<Date>) -> Vec<Te
         term.first = first;
         // Runs of marks say no more than one.
         let doubled = term.is_mark() && out.last().is_some_and(|t| t.kind == term.kind);
-        if !doubled && !(term.kind == TermKind::Break && term.text.is_empty()) {
+        let says_nothing = term.kind == TermKind::Break && term.text.is_empty();
+        if !(doubled || says_nothing) {
             out.push(term);
         }
         at += taken.max(1);
@@ -98,9 +114,15 @@ pub(crate) fn terms(text: &str, tokens: &[Token], today: Option<Date>) -> Vec<Te
 
 /// Whether the sentence tells of the past, for dates without a year.
 fn in_the_past(tokens: &[Token]) -> bool {
-    let future = tokens.iter().any(|t| is_in(list!("will shall plan planned scheduled due deadline next upcoming"), &t.lower));
+    let future = tokens.iter().any(|t| {
+        is_in(
+            list!("will shall plan planned scheduled due deadline next upcoming"),
+            &t.lower,
+        )
+    });
     let past = tokens.iter().any(|t| {
-        is_in(list!("was were had did since ago"), &t.lower) || verb(&t.lower).is_some_and(|(_, form)| form == Form::Past)
+        is_in(list!("was were had did since ago"), &t.lower)
+            || verb(&t.lower).is_some_and(|(_, form)| form == Form::Past)
     });
     past && !future
 }
@@ -121,11 +143,16 @@ fn blank(kind: TermKind, text: String, lower: String) -> Term {
 }
 
 fn one(tokens: &[Token], at: usize, today: Option<Date>, past: bool, yearly: bool, first: bool) -> (Term, usize) {
-    let Some(token) = tokens.get(at) else { return (blank(TermKind::Break, String::new(), String::new()), 1) };
+    let Some(token) = tokens.get(at) else {
+        return (blank(TermKind::Break, String::new(), String::new()), 1);
+    };
     match token.kind {
         TokenKind::Punct => return (mark(token), 1),
         TokenKind::Path | TokenKind::Url | TokenKind::Flag | TokenKind::Quoted => {
-            return (blank(TermKind::Code, format!("«{}»", token.text), token.lower.clone()), 1);
+            return (
+                blank(TermKind::Code, format!("«{}»", token.text), token.lower.clone()),
+                1,
+            );
         }
         TokenKind::Word | TokenKind::Number => {}
     }
@@ -134,9 +161,16 @@ fn one(tokens: &[Token], at: usize, today: Option<Date>, past: bool, yearly: boo
         term.verb = None;
         return (term, taken);
     }
-    let before = at.checked_sub(1).and_then(|i| tokens.get(i)).map_or("", |t| t.lower.as_str());
+    let before = at
+        .checked_sub(1)
+        .and_then(|i| tokens.get(i))
+        .map_or("", |t| t.lower.as_str());
     // "to", "by", "until" point ahead also in a sentence about the past: "we moved the meeting to Friday".
-    let direction = if past && !is_in(list!("to by until till for before"), before) { Direction::Backward } else { Direction::Forward };
+    let direction = if past && !is_in(list!("to by until till for before"), before) {
+        Direction::Backward
+    } else {
+        Direction::Forward
+    };
     if let Some(found) = today.and_then(|today| when(tokens, at, today, direction)) {
         let When { key, taken, days } = found;
         let key = match days {
@@ -169,7 +203,9 @@ fn mark(token: &Token) -> Term {
 
 fn technology_at(tokens: &[Token], at: usize, first: bool) -> Option<(&'static str, usize)> {
     for count in (1..=3_usize).rev() {
-        let Some(part) = tokens.get(at..at + count) else { continue };
+        let Some(part) = tokens.get(at..at + count) else {
+            continue;
+        };
         if count > 1 && part.iter().any(|t| t.kind == TokenKind::Punct || t.lower.len() > 20) {
             continue;
         }
@@ -181,7 +217,11 @@ fn technology_at(tokens: &[Token], at: usize, first: bool) -> Option<(&'static s
         if let Some(found) = technology(&name) {
             let token = tokens.get(at)?;
             let capital = token.text.starts_with(char::is_uppercase);
-            if count == 1 && is_plain_word(&name) && !(capital && (!first || !verb_like(&name))) && !chosen_before(tokens, at) {
+            if count == 1
+                && is_plain_word(&name)
+                && !(capital && (!first || !verb_like(&name)))
+                && !chosen_before(tokens, at)
+            {
                 return None;
             }
             return Some((found.name, count));
@@ -192,11 +232,19 @@ fn technology_at(tokens: &[Token], at: usize, first: bool) -> Option<(&'static s
 
 /// At the head of a sentence "Go" and "Rest" may be imperatives.
 fn verb_like(name: &str) -> bool {
-    is_in(list!("go rest express spring react stripe bootstrap slack travis rails oracle remix poetry temporal linear cypress elastic"), name)
+    is_in(
+        list!(
+            "go rest express spring react stripe bootstrap slack travis rails oracle remix poetry temporal linear cypress elastic"
+        ),
+        name,
+    )
 }
 
 fn chosen_before(tokens: &[Token], at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|i| tokens.get(i)).map_or("", |t| t.lower.as_str());
+    let before = at
+        .checked_sub(1)
+        .and_then(|i| tokens.get(i))
+        .map_or("", |t| t.lower.as_str());
     is_in(list!("use using uses chose choose prefer adopt adopted"), before)
 }
 
@@ -217,10 +265,21 @@ fn word(tokens: &[Token], at: usize, token: &Token, first: bool) -> Term {
     let code = text.contains(['_', '.', '(', '<', '#', '@', '\\', '$']);
     let known = is_in(words::PRONOUNS, &lower) || is_in(words::ADVERBS, &lower) || is_in(words::MODALS, &lower);
     let country = !first && is_in(list!("US IT WHO"), text);
-    let upper_shout = !country && uppers == text.chars().count() && uppers > 1 && (verb(&lower).is_some() || known || !words::is_content(&lower));
-    if lower != "i" && !upper_shout && (mixed || foreign || code || (capital && !first && !known && words::is_content(&lower) && !starts_after_colon(tokens, at))) {
+    let upper_shout = !country
+        && uppers == text.chars().count()
+        && uppers > 1
+        && (verb(&lower).is_some() || known || !words::is_content(&lower));
+    if lower != "i"
+        && !upper_shout
+        && (mixed
+            || foreign
+            || code
+            || (capital && !first && !known && words::is_content(&lower) && !starts_after_colon(tokens, at)))
+    {
         // "JWTs" are several of "JWT".
-        let base = text.strip_suffix('s').filter(|b| b.len() > 1 && b.chars().all(char::is_uppercase));
+        let base = text
+            .strip_suffix('s')
+            .filter(|b| b.len() > 1 && b.chars().all(char::is_uppercase));
         let key = base.map_or_else(|| spelling(&lower), str::to_lowercase);
         let mut term = blank(TermKind::Name, key, lower);
         if foreign && !mixed && !capital {

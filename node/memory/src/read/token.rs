@@ -2,7 +2,7 @@
 //!
 //! One pass, linear whatever the text. Contractions are written out here, so several words may share one place.
 
-use crate::read::list::{list, WordList};
+use crate::read::list::{WordList, list};
 use unicode_normalization::UnicodeNormalization;
 
 /// What a token is.
@@ -42,8 +42,10 @@ impl Token {
 /// Longest quoted text, and longest number, in bytes; longer ones are read as plain words.
 const QUOTED_MAX: usize = 200;
 
-const EXTENSIONS: WordList = WordList::new("rs py ts tsx js jsx go java kt rb php c h cpp hpp cs swift toml yaml yml json md txt html css \
-     scss sql sh bash lock cfg ini env xml csv proto tf ipynb vue svelte gradle conf log pdf png svg");
+const EXTENSIONS: WordList = WordList::new(
+    "rs py ts tsx js jsx go java kt rb php c h cpp hpp cs swift toml yaml yml json md txt html css \
+     scss sql sh bash lock cfg ini env xml csv proto tf ipynb vue svelte gradle conf log pdf png svg",
+);
 
 struct Lexer<'a> {
     text: &'a str,
@@ -52,7 +54,10 @@ struct Lexer<'a> {
 
 /// The tokens of `text`.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
-    let mut lexer = Lexer { text, tokens: Vec::new() };
+    let mut lexer = Lexer {
+        text,
+        tokens: Vec::new(),
+    };
     let mut position = 0;
     while let Some(rest) = text.get(position..).filter(|rest| !rest.is_empty()) {
         let blank: usize = rest.chars().take_while(|c| c.is_whitespace()).map(char::len_utf8).sum();
@@ -62,7 +67,10 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
         }
         if let Some(end) = quoted_end(text, position) {
             let mark = rest.chars().next().map_or(1, char::len_utf8);
-            let close = text.get(..end).and_then(|t| t.chars().next_back()).map_or(1, char::len_utf8);
+            let close = text
+                .get(..end)
+                .and_then(|t| t.chars().next_back())
+                .map_or(1, char::len_utf8);
             let spaced = lexer.spaced(position);
             lexer.push(TokenKind::Quoted, position + mark, end - close, spaced);
             if let Some(last) = lexer.tokens.last_mut() {
@@ -108,27 +116,58 @@ fn quoted_end(text: &str, position: usize) -> Option<usize> {
 
 impl Lexer<'_> {
     fn spaced(&self, start: usize) -> bool {
-        self.text.get(..start).and_then(|t| t.chars().next_back()).is_none_or(char::is_whitespace)
+        self.text
+            .get(..start)
+            .and_then(|t| t.chars().next_back())
+            .is_none_or(char::is_whitespace)
     }
 
     fn push(&mut self, kind: TokenKind, start: usize, end: usize, spaced: bool) {
-        let Some(raw) = self.text.get(start..end).filter(|raw| !raw.is_empty()) else { return };
-        let text: String = if raw.is_ascii() { raw.to_owned() } else { raw.nfc().collect() };
+        let Some(raw) = self.text.get(start..end).filter(|raw| !raw.is_empty()) else {
+            return;
+        };
+        let text: String = if raw.is_ascii() {
+            raw.to_owned()
+        } else {
+            raw.nfc().collect()
+        };
         let lower = text.to_lowercase();
-        self.tokens.push(Token { text, lower, kind, start, end, spaced });
+        self.tokens.push(Token {
+            text,
+            lower,
+            kind,
+            start,
+            end,
+            spaced,
+        });
     }
 
     fn push_as(&mut self, words: &[&str], start: usize, end: usize) {
         let spaced = self.spaced(start);
-        let capital = self.text.get(start..end).and_then(|t| t.chars().next()).is_some_and(char::is_uppercase);
+        let capital = self
+            .text
+            .get(start..end)
+            .and_then(|t| t.chars().next())
+            .is_some_and(char::is_uppercase);
         for (i, word) in words.iter().enumerate() {
             let mut text = (*word).to_owned();
             if capital && i == 0 {
-                text = text.chars().next().map(|c| c.to_uppercase().to_string()).unwrap_or_default()
+                text = text
+                    .chars()
+                    .next()
+                    .map(|c| c.to_uppercase().to_string())
+                    .unwrap_or_default()
                     + text.get(1..).unwrap_or_default();
             }
             let spaced = spaced && i == 0;
-            self.tokens.push(Token { text, lower: (*word).to_owned(), kind: TokenKind::Word, start, end, spaced });
+            self.tokens.push(Token {
+                text,
+                lower: (*word).to_owned(),
+                kind: TokenKind::Word,
+                start,
+                end,
+                spaced,
+            });
         }
     }
 
@@ -163,8 +202,27 @@ impl Lexer<'_> {
         while let Some(c) = self.text.get(start..end).and_then(|t| t.chars().next_back()) {
             if !matches!(
                 c,
-                '.' | ',' | ';' | ':' | '!' | '?' | ')' | ']' | '}' | '"' | '\'' | '”' | '’' | '»' | '…' | '*' | '—' | '–'
-                    | '。' | '、' | '！' | '？'
+                '.' | ','
+                    | ';'
+                    | ':'
+                    | '!'
+                    | '?'
+                    | ')'
+                    | ']'
+                    | '}'
+                    | '"'
+                    | '\''
+                    | '”'
+                    | '’'
+                    | '»'
+                    | '…'
+                    | '*'
+                    | '—'
+                    | '–'
+                    | '。'
+                    | '、'
+                    | '！'
+                    | '？'
             ) {
                 break;
             }
@@ -192,7 +250,8 @@ impl Lexer<'_> {
     fn core(&mut self, start: usize, end: usize) {
         let Some(raw) = self.text.get(start..end) else { return };
         let spaced = self.spaced(start);
-        if raw.contains("://") || raw.starts_with("www.") || (raw.contains('@') && raw.contains('.') && raw.len() < 100) {
+        if raw.contains("://") || raw.starts_with("www.") || (raw.contains('@') && raw.contains('.') && raw.len() < 100)
+        {
             return self.push(TokenKind::Url, start, end, spaced);
         }
         if raw.starts_with('-') && raw.chars().any(char::is_alphabetic) {
@@ -287,7 +346,8 @@ impl Lexer<'_> {
                         "'ve" => (stem, &["have"]),
                         "'ll" => (stem, &["will"]),
                         "'d" => (stem, &["would"]),
-                        "'s" if super::words::is_in(list!("it he she that this there what who where when how here everything nothing"),
+                        "'s" if super::words::is_in(
+                            list!("it he she that this there what who where when how here everything nothing"),
                             stem,
                         ) =>
                         {
@@ -331,13 +391,17 @@ impl Lexer<'_> {
 }
 
 fn is_dotted_letters(core: &str) -> bool {
-    core.split('.').all(|part| part.chars().count() <= 1 && part.chars().all(char::is_alphabetic))
+    core.split('.')
+        .all(|part| part.chars().count() <= 1 && part.chars().all(char::is_alphabetic))
 }
 
 fn starts_number(raw: &str) -> bool {
     let bare = raw.trim_start_matches(['$', '€', '£', '¥', '+', '-', '~', '#', '<', '≥', '≤']);
     bare.starts_with(|c: char| c.is_ascii_digit())
-        || (bare.starts_with('.') && bare.get(1..).is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit())))
+        || (bare.starts_with('.')
+            && bare
+                .get(1..)
+                .is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit())))
 }
 
 /// A file or directory, not "and/or" and not "requests/minute".
@@ -348,10 +412,15 @@ fn is_path(raw: &str) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|p| raw.starts_with(p))
         && raw.chars().filter(|c| c.is_alphanumeric()).count() >= 2;
     let name = raw.rsplit('/').next().unwrap_or(raw);
-    let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty() || raw.len() > name.len()).map(|(_, e)| e);
+    let extension = name
+        .rsplit_once('.')
+        .filter(|(stem, _)| !stem.is_empty() || raw.len() > name.len())
+        .map(|(_, e)| e);
     let known = extension.is_some_and(|e| super::words::is_in(EXTENSIONS, &e.to_lowercase()));
     if raw.contains('/') {
-        return rooted || known || (raw.matches('/').count() >= 2 && raw.bytes().all(|b| b.is_ascii_graphic()) && !starts_number(raw));
+        return rooted
+            || known
+            || (raw.matches('/').count() >= 2 && raw.bytes().all(|b| b.is_ascii_graphic()) && !starts_number(raw));
     }
     known && super::words::technology(&raw.to_lowercase()).is_none() && !starts_number(raw)
 }

@@ -33,7 +33,9 @@ impl Chains {
     }
 
     pub(super) fn remove(&mut self, chain: u32, turn_index: u32, slot: u32) {
-        let Some(turns) = self.turns.get_mut(chain as usize) else { return };
+        let Some(turns) = self.turns.get_mut(chain as usize) else {
+            return;
+        };
         let start = turns.partition_point(|(index, _)| *index < turn_index);
         if let Some(at) = turns.iter().skip(start).position(|(_, found)| *found == slot) {
             turns.remove(start + at);
@@ -43,7 +45,9 @@ impl Chains {
 
     /// Slots of the turns two before, before, after and two after.
     pub(super) fn around(&self, chain: u32, turn_index: u32) -> [Option<u32>; 4] {
-        let Some(turns) = self.turns.get(chain as usize) else { return [None; 4] };
+        let Some(turns) = self.turns.get(chain as usize) else {
+            return [None; 4];
+        };
         // Positions are dense unless turns were erased, so the first guess nearly always hits.
         let first = turns.first().map_or(0, |(index, _)| *index);
         let guess = turn_index.wrapping_sub(first) as usize;

@@ -91,7 +91,9 @@ impl Columns {
     /// Newer first, then by id: how equal scores are ordered.
     pub(super) fn tie(&self, a: u32, b: u32) -> std::cmp::Ordering {
         let (a, b) = (a as usize, b as usize);
-        self.valid_from[b].cmp(&self.valid_from[a]).then(self.item[a].cmp(&self.item[b]))
+        self.valid_from[b]
+            .cmp(&self.valid_from[a])
+            .then(self.item[a].cmp(&self.item[b]))
     }
 
     pub(super) fn valid_from(&self, slot: usize) -> Millis {

@@ -40,23 +40,35 @@ pub(super) enum Verdict {
 impl Compiled {
     pub(super) fn new(filter: &Filter, names: &Names) -> Self {
         let below = |name: &str, root: &str| {
-            root.is_empty() || name.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            root.is_empty()
+                || name
+                    .strip_prefix(root)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         Self {
-            namespaces: filter
-                .namespaces
-                .as_ref()
-                .map(|roots| names.namespaces.table(|name| roots.iter().any(|root| below(name, root)))),
+            namespaces: filter.namespaces.as_ref().map(|roots| {
+                names
+                    .namespaces
+                    .table(|name| roots.iter().any(|root| below(name, root)))
+            }),
             projects: filter.projects.as_ref().map(|keys| {
                 names.projects.table(|key| {
-                    if key.is_empty() { filter.tenant_wide } else { keys.iter().any(|wanted| wanted == key) }
+                    if key.is_empty() {
+                        filter.tenant_wide
+                    } else {
+                        keys.iter().any(|wanted| wanted == key)
+                    }
                 })
             }),
             session: filter.session.as_ref().map(|session| names.sessions.find(session)),
             agent: filter.agent_key.as_ref().map(|agent| names.agents.find(agent)),
             items: filter.items,
-            kinds: (!filter.kinds.is_empty())
-                .then(|| filter.kinds.iter().fold(0, |bits, kind: &Kind| bits | 1 << kind.number())),
+            kinds: (!filter.kinds.is_empty()).then(|| {
+                filter
+                    .kinds
+                    .iter()
+                    .fold(0, |bits, kind: &Kind| bits | 1 << kind.number())
+            }),
             tags: filter.tags.iter().map(|tag| names.tags.find(tag)).collect(),
             state: filter.state,
             known_at: filter.known_at.map_or(NEVER, |at| at.0),
@@ -82,12 +94,18 @@ impl Compiled {
     }
 
     pub(super) fn readable(&self, columns: &Columns, slot: usize) -> bool {
-        self.namespaces.as_ref().is_none_or(|passes| passes[columns.namespace[slot] as usize])
+        self.namespaces
+            .as_ref()
+            .is_none_or(|passes| passes[columns.namespace[slot] as usize])
     }
 
     fn in_scope(&self, columns: &Columns, slot: usize) -> bool {
-        self.projects.as_ref().is_none_or(|passes| passes[columns.project[slot] as usize])
-            && self.session.is_none_or(|session| session == Some(columns.session[slot]))
+        self.projects
+            .as_ref()
+            .is_none_or(|passes| passes[columns.project[slot] as usize])
+            && self
+                .session
+                .is_none_or(|session| session == Some(columns.session[slot]))
             && self.agent.is_none_or(|agent| agent == Some(columns.agent[slot]))
     }
 
@@ -106,7 +124,10 @@ impl Compiled {
             Items::Turns => columns.is_turn(slot),
         };
         item && self.kinds.is_none_or(|bits| bits >> columns.kind[slot] & 1 == 1)
-            && self.tags.iter().all(|tag| tag.is_some_and(|tag| columns.tags[slot].contains(&tag)))
+            && self
+                .tags
+                .iter()
+                .all(|tag| tag.is_some_and(|tag| columns.tags[slot].contains(&tag)))
     }
 
     fn state(&self, columns: &Columns, slot: usize) -> Verdict {
@@ -127,7 +148,8 @@ impl Compiled {
     }
 
     fn in_period(&self, columns: &Columns, slot: usize) -> bool {
-        self.period.is_none_or(|(from, to)| (from..to).contains(&columns.when[slot]))
+        self.period
+            .is_none_or(|(from, to)| (from..to).contains(&columns.when[slot]))
     }
 
     /// When an ended memory counts as ended.
@@ -155,7 +177,10 @@ impl Compiled {
         if self.items != Items::Both || self.kinds.is_some() || !self.tags.is_empty() {
             keep(bits, |slot| self.of_type(columns, slot));
         }
-        keep(bits, |slot| self.state(columns, slot) == Verdict::Passes);
+        // Where nothing ever ended and everything has begun, which is most of the time, nobody need be asked.
+        if index.ended > 0 || index.latest_start > self.moment() {
+            keep(bits, |slot| self.state(columns, slot) == Verdict::Passes);
+        }
         if self.period.is_some() {
             keep(bits, |slot| self.in_period(columns, slot));
         }

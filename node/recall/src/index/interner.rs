@@ -12,7 +12,11 @@ pub(super) struct Interner {
 
 impl Interner {
     pub(super) fn new() -> Self {
-        let mut interner = Self { numbers: HashMap::new(), names: Vec::new(), bytes: 0 };
+        let mut interner = Self {
+            numbers: HashMap::new(),
+            names: Vec::new(),
+            bytes: 0,
+        };
         interner.number("");
         interner
     }

@@ -6,9 +6,12 @@
 
 mod chains;
 mod columns;
+mod compact;
 mod document;
+mod explain;
 mod filter;
 mod interner;
+mod names;
 mod nearest;
 mod query;
 mod search;
@@ -27,7 +30,7 @@ use crate::vectors::{NO_ROW, Vectors};
 
 use chains::{Chains, NO_CHAIN};
 use columns::{Columns, NEVER, Row, flag};
-use interner::Interner;
+use names::{Names, Speakers};
 
 pub use document::Document;
 pub use query::{Counts, Filter, Hit, IndexAnswer, IndexQuery, Items, Preferences, QueryVector, StateFilter};
@@ -35,9 +38,6 @@ pub use query::{Counts, Filter, Hit, IndexAnswer, IndexQuery, Items, Preferences
 /// Number of what the index does to a text. A change of the analysis or of what is indexed is a new version, and indexes
 /// saved under another one are built again.
 pub const INDEX_VERSION: u32 = 1;
-
-/// Fewer dead slots than this are not worth a compaction.
-const DEAD_MIN: usize = 1_024;
 
 /// Everything that recall knows of one tenant.
 pub struct TenantIndex {
@@ -50,6 +50,10 @@ pub struct TenantIndex {
     dead: usize,
     total_length: u64,
     awaiting: usize,
+    /// Living items with an end of validity.
+    ended: usize,
+    /// The latest beginning of validity that any memory ever had here.
+    latest_start: i64,
     /// Bytes of the boxed columns.
     boxed: usize,
     lexicon: Lexicon,
@@ -62,90 +66,6 @@ pub struct TenantIndex {
     /// The terms of the day of the last document, which is that of the next one, too, as a rule.
     day_terms: (Option<Day>, Vec<String>),
     fingerprints: RandomState,
-}
-
-/// Names that columns hold as numbers.
-struct Names {
-    namespaces: Interner,
-    projects: Interner,
-    sessions: Interner,
-    agents: Interner,
-    speakers: Interner,
-    tags: Interner,
-}
-
-impl Names {
-    fn new() -> Self {
-        Self {
-            namespaces: Interner::new(),
-            projects: Interner::new(),
-            sessions: Interner::new(),
-            agents: Interner::new(),
-            speakers: Interner::new(),
-            tags: Interner::new(),
-        }
-    }
-
-    fn resident_bytes(&self) -> usize {
-        [&self.namespaces, &self.projects, &self.sessions, &self.agents, &self.speakers, &self.tags]
-            .iter()
-            .map(|names| names.resident_bytes())
-            .sum()
-    }
-}
-
-/// By which words the speakers are known.
-#[derive(Default)]
-struct Speakers {
-    by_word: HashMap<String, Vec<u32>>,
-    /// Living documents of each speaker.
-    counts: Vec<u32>,
-}
-
-impl Speakers {
-    fn add(&mut self, speaker: u32, name: &str) {
-        if speaker == 0 {
-            return;
-        }
-        let at = speaker as usize;
-        if self.counts.len() <= at {
-            self.counts.resize(at + 1, 0);
-        }
-        self.counts[at] += 1;
-        if self.counts[at] == 1 {
-            text::analyze(name, &Context::query(), &Limits::QUERY, &mut |term, form| {
-                if form.is_word() && term.len() > 1 {
-                    let known = self.by_word.entry(term.to_owned()).or_default();
-                    if !known.contains(&speaker) {
-                        known.push(speaker);
-                    }
-                }
-            });
-        }
-    }
-
-    fn remove(&mut self, speaker: u32) {
-        if let Some(count) = self.counts.get_mut(speaker as usize) {
-            *count = count.saturating_sub(1);
-        }
-    }
-
-    /// The one speaker whom these terms name; None if they name nobody, or several.
-    fn named<'a>(&self, terms: impl Iterator<Item = &'a str>) -> Option<u32> {
-        let mut named: Option<u32> = None;
-        for term in terms {
-            for speaker in self.by_word.get(term).into_iter().flatten() {
-                let alive = self.counts.get(*speaker as usize).is_some_and(|count| *count > 0);
-                match named {
-                    _ if !alive => {}
-                    None => named = Some(*speaker),
-                    Some(other) if other != *speaker => return None,
-                    Some(_) => {}
-                }
-            }
-        }
-        named
-    }
 }
 
 impl TenantIndex {
@@ -161,6 +81,8 @@ impl TenantIndex {
             dead: 0,
             total_length: 0,
             awaiting: 0,
+            ended: 0,
+            latest_start: i64::MIN,
             boxed: 0,
             lexicon: Lexicon::new(),
             vectors: Vectors::new(dimensions),
@@ -217,7 +139,9 @@ impl TenantIndex {
         if self.awaiting == 0 {
             return 0;
         }
-        each_bit(bits).filter(|slot| self.columns.flags[*slot as usize] & flag::AWAITS_VECTOR != 0).count()
+        each_bit(bits)
+            .filter(|slot| self.columns.flags[*slot as usize] & flag::AWAITS_VECTOR != 0)
+            .count()
     }
 
     /// Adds a document or replaces what it was before. Costs what the document costs, whatever the size of the index.
@@ -226,9 +150,19 @@ impl TenantIndex {
             "" if document.kind.is_none() => text::speaker_of(&document.text).unwrap_or(""),
             given => given,
         };
-        let when = if document.valid_from_stated { document.valid_from } else { document.observed_at };
+        let when = if document.valid_from_stated {
+            document.valid_from
+        } else {
+            document.observed_at
+        };
         let fingerprint = self.fingerprints.hash_one((
-            (&document.namespace, &document.project_key, &document.session, &document.agent_key, speaker),
+            (
+                &document.namespace,
+                &document.project_key,
+                &document.session,
+                &document.agent_key,
+                speaker,
+            ),
             (&document.label, &document.text, &document.aliases, &document.tags),
             (when, document.turn_index, &document.from_turns, document.kind.is_none()),
         ));
@@ -250,7 +184,12 @@ impl TenantIndex {
         self.columns.kind[at] = document.kind.map_or(0, |kind| kind.number());
         self.columns.confidence[at] = document.confidence;
         self.columns.valid_from[at] = document.valid_from.0;
+        self.ended -= usize::from(self.columns.valid_to[at] != NEVER);
         self.columns.valid_to[at] = document.valid_to.map_or(NEVER, |end| end.0);
+        self.ended += usize::from(self.columns.valid_to[at] != NEVER);
+        if document.kind.is_some() {
+            self.latest_start = self.latest_start.max(document.valid_from.0);
+        }
         self.columns.recorded_at[at] = document.recorded_at.0;
 
         let vector = document
@@ -291,7 +230,7 @@ impl TenantIndex {
             agent: self.names.agents.number(&document.agent_key),
             speaker: self.names.speakers.number(speaker),
             valid_from: document.valid_from.0,
-            valid_to: document.valid_to.map_or(NEVER, |end| end.0),
+            valid_to: NEVER,
             when,
             recorded_at: document.recorded_at.0,
             length,
@@ -365,7 +304,9 @@ impl TenantIndex {
 
     /// Takes an item out, at once; its slot is reclaimed by [`Self::compact_if_needed`]. Returns whether it was there.
     pub fn remove(&mut self, item: Item) -> bool {
-        let Some(slot) = self.slots.remove(&item) else { return false };
+        let Some(slot) = self.slots.remove(&item) else {
+            return false;
+        };
         let at = slot as usize;
         if let Some(word) = self.alive.get_mut(at / 64) {
             *word &= !(1 << (slot % 64));
@@ -380,8 +321,10 @@ impl TenantIndex {
             self.awaiting -= 1;
         }
         self.boxed -= self.columns.row(at).map_or(0, |row| row.boxed_bytes());
+        self.ended -= usize::from(self.columns.valid_to[at] != NEVER);
         self.speakers.remove(self.columns.speaker[at]);
-        self.chains.remove(self.columns.chain[at], self.columns.turn_index[at], slot);
+        self.chains
+            .remove(self.columns.chain[at], self.columns.turn_index[at], slot);
         for turn in std::mem::take(&mut self.columns.from_turns[at]) {
             if let Some(memories) = self.memories_of.get_mut(&turn) {
                 memories.retain(|memory| *memory != slot);
@@ -391,46 +334,6 @@ impl TenantIndex {
             }
         }
         self.columns.tags[at] = Box::default();
-        true
-    }
-
-    /// Builds the index anew without its dead slots when they are a quarter of it. Returns whether it did. Costs time in
-    /// proportion to the index, so its owner calls it between changes, not within one.
-    pub fn compact_if_needed(&mut self) -> bool {
-        if self.dead < DEAD_MIN || self.dead * 4 < self.columns.len() {
-            return false;
-        }
-        let mut renumbered: Vec<u32> = vec![u32::MAX; self.columns.len()];
-        let mut fresh = Self::new(&self.model, self.dimensions);
-        fresh.fingerprints = self.fingerprints.clone();
-        for slot in each_bit(&self.alive) {
-            let Some(mut row) = self.columns.row(slot as usize) else { continue };
-            let number = fresh.columns.len() as u32;
-            renumbered[slot as usize] = number;
-            row.namespace = fresh.names.namespaces.number(self.names.namespaces.name(row.namespace));
-            row.project = fresh.names.projects.number(self.names.projects.name(row.project));
-            row.session = fresh.names.sessions.number(self.names.sessions.name(row.session));
-            row.agent = fresh.names.agents.number(self.names.agents.name(row.agent));
-            let speaker = self.names.speakers.name(row.speaker);
-            row.speaker = fresh.names.speakers.number(speaker);
-            row.tags = row.tags.iter().map(|tag| fresh.names.tags.number(self.names.tags.name(*tag))).collect();
-            row.vector_row = NO_ROW;
-            fresh.speakers.add(row.speaker, speaker);
-            fresh.link(number, &mut row);
-            fresh.total_length += u64::from(row.length);
-            fresh.awaiting += usize::from(row.flags & flag::AWAITS_VECTOR != 0);
-            set_bit(&mut fresh.alive, number);
-            fresh.slots.insert(row.item, number);
-            fresh.columns.push(row);
-        }
-        let renumber = |slot: u32| renumbered.get(slot as usize).copied().filter(|number| *number != u32::MAX);
-        fresh.lexicon = self.lexicon.compacted(renumber);
-        fresh.vectors = self.vectors.compacted(renumber, |slot, row| {
-            if let Some(place) = fresh.columns.vector_row.get_mut(slot as usize) {
-                *place = row;
-            }
-        });
-        *self = fresh;
         true
     }
 

@@ -21,8 +21,16 @@ impl TenantIndex {
         compiled.mark(self, &mut passes);
         let prepared = self.vectors.query(components, scale);
         let mut top = Top::new(&self.columns, limit);
-        self.vectors.scan(&prepared, |slot| bit(&passes, slot), |slot, cosine| top.offer(cosine, slot));
-        let found = top.finish();
-        found.into_iter().take(limit).filter_map(|(cosine, slot)| Some((*self.columns.item.get(slot as usize)?, cosine))).collect()
+        self.vectors.scan(
+            &prepared,
+            |slot| bit(&passes, slot),
+            |slot, cosine| top.offer(cosine, slot),
+        );
+        let found = top.sorted();
+        found
+            .into_iter()
+            .take(limit)
+            .filter_map(|(cosine, slot)| Some((*self.columns.item.get(slot as usize)?, cosine)))
+            .collect()
     }
 }

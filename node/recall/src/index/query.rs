@@ -112,7 +112,11 @@ impl Filter {
             agent_key: None,
             kinds: Vec::new(),
             tags: Vec::new(),
-            state: StateFilter::At { at: now, closed: false, scheduled: false },
+            state: StateFilter::At {
+                at: now,
+                closed: false,
+                scheduled: false,
+            },
             known_at: None,
             period: None,
         }

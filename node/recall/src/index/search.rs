@@ -12,17 +12,17 @@ use crate::text::{self, Form, QueryTerms};
 use crate::vectors::NO_ROW;
 
 use super::columns::flag;
-use super::filter::{Compiled, Verdict};
+use super::filter::Compiled;
 use super::query::{Counts, Hit, IndexAnswer, IndexQuery};
 use super::top::Top;
 use super::{TenantIndex, each_bit};
 
 /// Numbers of one search, one place a slot. A thread keeps them for its next search.
 #[derive(Default)]
-struct Scratch {
-    passes: Vec<u64>,
+pub(super) struct Scratch {
+    pub(super) passes: Vec<u64>,
     /// BM25; 0 where no word matches.
-    words: Vec<f32>,
+    pub(super) words: Vec<f32>,
     /// Cosine; NaN where there is none.
     meaning: Vec<f32>,
 }
@@ -31,8 +31,8 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// What a lane found: its best, best first.
-type Found = Vec<(f32, u32)>;
+/// What a lane found: its best, and among them the very best, whose neighbours count, first.
+pub(super) type Found = Vec<(f32, u32)>;
 
 /// What the scan over the vectors saw as a whole.
 struct Meaning {
@@ -55,7 +55,12 @@ impl TenantIndex {
         let mut answer = IndexAnswer {
             query_terms: terms.words,
             awaiting_vectors: self.awaiting_among(&scratch.passes),
-            counts: Counts { documents: self.len(), in_scope, passed, ..Counts::default() },
+            counts: Counts {
+                documents: self.len(),
+                in_scope,
+                passed,
+                ..Counts::default()
+            },
             ..IndexAnswer::default()
         };
         if query.text.trim().is_empty() && query.vector.is_none() {
@@ -74,7 +79,7 @@ impl TenantIndex {
             self.count_removed(query, &filter, scratch, &mut answer.counts);
         }
         if query.explain {
-            self.explain(&terms, &by_words, &by_meaning.found, &mut answer.hits);
+            self.explain(&terms, by_words, by_meaning.found, &mut answer.hits);
         }
         answer
     }
@@ -83,9 +88,12 @@ impl TenantIndex {
     fn newest(&self, query: &IndexQuery<'_>, passes: &[u64]) -> Vec<Hit> {
         let mut top = Top::new(&self.columns, query.limit);
         each_bit(passes).for_each(|slot| top.offer(1.0, slot));
-        let mut found = top.finish();
+        let mut found = top.sorted();
         found.truncate(query.limit);
-        found.into_iter().map(|(score, slot)| self.hit(slot, score, Parts::default(), false)).collect()
+        found
+            .into_iter()
+            .map(|(score, slot)| self.hit(slot, score, Parts::default(), false))
+            .collect()
     }
 
     fn search_words(&self, query: &IndexQuery<'_>, terms: &QueryTerms, scratch: &mut Scratch) -> Found {
@@ -96,7 +104,11 @@ impl TenantIndex {
             .iter()
             .map(|term| Weighted {
                 text: &term.text,
-                weight: if term.form == Form::Written { query.tuning.written_form_weight } else { 1.0 },
+                weight: if term.form == Form::Written {
+                    query.tuning.written_form_weight
+                } else {
+                    1.0
+                },
             })
             .collect();
         let collection = Collection {
@@ -115,32 +127,49 @@ impl TenantIndex {
                 top.offer(score, slot);
             }
         }
-        top.finish()
+        top.finish(query.tuning.neighbours_of)
     }
 
     fn search_meaning(&self, query: &IndexQuery<'_>, scratch: &mut Scratch) -> Meaning {
-        let mut meaning = Meaning { found: Vec::new(), best: None, low: 0.0 };
+        let mut meaning = Meaning {
+            found: Vec::new(),
+            best: None,
+            low: 0.0,
+        };
         scratch.meaning.clear();
-        let Some(vector) = query.vector.filter(|vector| vector.components.len() == self.dimensions) else { return meaning };
+        let Some(vector) = query.vector.filter(|vector| vector.components.len() == self.dimensions) else {
+            return meaning;
+        };
         scratch.meaning.resize(self.columns.len(), f32::NAN);
         let prepared = self.vectors.query(vector.components, vector.scale);
         let mut top = Top::new(&self.columns, query.tuning.candidates_per_lane);
-        let mut lowest = f32::INFINITY;
-        let Scratch { passes, meaning: cosines, .. } = scratch;
-        self.vectors.scan(&prepared, |slot| bit(passes, slot), |slot, cosine| {
-            cosines[slot as usize] = cosine;
-            lowest = lowest.min(cosine);
-            top.offer(cosine, slot);
-        });
+        let (mut lowest, mut best) = (f32::INFINITY, f32::NEG_INFINITY);
+        let Scratch {
+            passes,
+            meaning: cosines,
+            ..
+        } = scratch;
+        self.vectors.scan(
+            &prepared,
+            |slot| bit(passes, slot),
+            |slot, cosine| {
+                cosines[slot as usize] = cosine;
+                lowest = lowest.min(cosine);
+                best = best.max(cosine);
+                top.offer(cosine, slot);
+            },
+        );
         if lowest.is_finite() {
-            meaning.low = lowest;
+            (meaning.low, meaning.best) = (lowest, Some(best));
         }
-        meaning.found = top.finish();
-        meaning.best = meaning.found.first().map(|(cosine, _)| *cosine);
+        meaning.found = top.finish(query.tuning.neighbours_of);
         meaning
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the intermediate results of one search, which has no life of its own")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the intermediate results of one search, which has no life of its own"
+    )]
     fn rank(
         &self,
         query: &IndexQuery<'_>,
@@ -152,11 +181,29 @@ impl TenantIndex {
         answer: &mut IndexAnswer,
     ) {
         let pool = self.pool(by_words, &by_meaning.found, scratch, query.tuning);
-        let named = self.speakers.named(terms.terms.iter().filter(|term| term.form.is_word()).map(|term| term.text.as_str()));
-        let session = self.names.sessions.find(query.prefer.session).filter(|number| *number != 0);
-        let agent = self.names.agents.find(query.prefer.agent_key).filter(|number| *number != 0);
+        let named = self.speakers.named(
+            terms
+                .terms
+                .iter()
+                .filter(|term| term.form.is_word())
+                .map(|term| term.text.as_str()),
+        );
+        let session = self
+            .names
+            .sessions
+            .find(query.prefer.session)
+            .filter(|number| *number != 0);
+        let agent = self
+            .names
+            .agents
+            .find(query.prefer.agent_key)
+            .filter(|number| *number != 0);
         let asks = (if terms.analysis.asks_when { flag::SAYS_WHEN } else { 0 })
-            | (if terms.analysis.asks_number { flag::SAYS_NUMBER } else { 0 });
+            | (if terms.analysis.asks_number {
+                flag::SAYS_NUMBER
+            } else {
+                0
+            });
         let candidates: Vec<Candidate> = pool
             .iter()
             .map(|slot| {
@@ -169,12 +216,18 @@ impl TenantIndex {
                         own: scratch.words[at],
                         around: around.map(|near| near.map_or(0.0, |near| scratch.words[near as usize])),
                     },
-                    dense: scratch.meaning.get(at).filter(|cosine| !cosine.is_nan()).map(|cosine| Lane {
-                        own: *cosine,
-                        around: around.map(|near| {
-                            near.map(|near| scratch.meaning[near as usize]).filter(|near| !near.is_nan()).unwrap_or(*cosine)
+                    dense: scratch
+                        .meaning
+                        .get(at)
+                        .filter(|cosine| !cosine.is_nan())
+                        .map(|cosine| Lane {
+                            own: *cosine,
+                            around: around.map(|near| {
+                                near.map(|near| scratch.meaning[near as usize])
+                                    .filter(|near| !near.is_nan())
+                                    .unwrap_or(*cosine)
+                            }),
                         }),
-                    }),
                     named: named.is_some_and(|speaker| self.is_by(at, speaker)),
                     same_polarity: terms.analysis.negated && flags & flag::NEGATED != 0,
                     answers: asks & flags != 0,
@@ -186,7 +239,9 @@ impl TenantIndex {
                 }
             })
             .collect();
-        let bounds = LaneBounds { dense_low: by_meaning.low };
+        let bounds = LaneBounds {
+            dense_low: by_meaning.low,
+        };
         let fused = rank::fuse(&candidates, &bounds, query.now, query.tuning);
         answer.candidates = candidates.len();
         answer.hits = self.merge(query, &pool, &candidates, fused);
@@ -226,18 +281,29 @@ impl TenantIndex {
         if self.memories_of.is_empty() {
             return false;
         }
-        let Item::Turn(turn) = self.columns.item[slot] else { return false };
-        let Some(memories) = self.memories_of.get(&turn) else { return false };
+        let Item::Turn(turn) = self.columns.item[slot] else {
+            return false;
+        };
+        let Some(memories) = self.memories_of.get(&turn) else {
+            return false;
+        };
         let readable = |memory: &&u32| filter.readable(&self.columns, **memory as usize);
         memories.iter().any(|memory| readable(&memory))
-            && memories.iter().filter(readable).all(|memory| self.columns.valid_to[*memory as usize] <= filter.moment())
+            && memories
+                .iter()
+                .filter(readable)
+                .all(|memory| self.columns.valid_to[*memory as usize] <= filter.moment())
     }
 
     /// One hit for a memory and the turns it came from: the memory, with the better score of the two. A turn with several
     /// memories lends its score to the best of them only; else one utterance would fill the answer.
     fn merge(&self, query: &IndexQuery<'_>, pool: &[u32], candidates: &[Candidate], fused: Vec<Fused>) -> Vec<Hit> {
         let mut places: HashMap<TurnId, usize> = HashMap::new();
-        let linked = if self.memories_of.is_empty() { &fused[..0] } else { &fused[..] };
+        let linked = if self.memories_of.is_empty() {
+            &fused[..0]
+        } else {
+            &fused[..]
+        };
         for (place, one) in linked.iter().enumerate() {
             if let Item::Turn(turn) = candidates[one.candidate].item
                 && self.memories_of.contains_key(&turn)
@@ -251,11 +317,13 @@ impl TenantIndex {
         let mut lent_to_any = false;
         for place in 0..fused.len() {
             let slot = pool[fused[place].candidate] as usize;
-            if !fused[place].matches || matches!(self.columns.item[slot], Item::Turn(_)) {
+            if matches!(self.columns.item[slot], Item::Turn(_)) {
                 continue;
             }
-            let mut turns: Vec<usize> =
-                self.columns.from_turns[slot].iter().filter_map(|turn| places.get(turn).copied()).collect();
+            let mut turns: Vec<usize> = self.columns.from_turns[slot]
+                .iter()
+                .filter_map(|turn| places.get(turn).copied())
+                .collect();
             turns.sort_unstable();
             for turn in &turns {
                 let lent = std::mem::replace(&mut taken[*turn], true);
@@ -265,14 +333,16 @@ impl TenantIndex {
                 }
             }
             if !turns.is_empty() {
-                turns_of.insert(fused[place].candidate, turns.iter().map(|turn| fused[*turn].candidate).collect());
+                turns_of.insert(
+                    fused[place].candidate,
+                    turns.iter().map(|turn| fused[*turn].candidate).collect(),
+                );
             }
         }
         let mut kept: Vec<Fused> = fused
             .into_iter()
             .zip(taken)
-            // What only stands beside a match is no filling: dropping it costs nothing.
-            .filter(|(one, taken)| !taken && one.matches)
+            .filter(|(_, taken)| !taken)
             .map(|(one, _)| one)
             .collect();
         if lent_to_any {
@@ -314,62 +384,10 @@ impl TenantIndex {
         }
     }
 
-    /// What matches by word or meaning and was left out, by the first reason.
-    fn count_removed(&self, query: &IndexQuery<'_>, filter: &Compiled, scratch: &Scratch, counts: &mut Counts) {
-        let passes = |slot: u32| bit(&scratch.passes, slot);
-        let mut count = |slot: u32| {
-            let removed = match filter.verdict(&self.columns, slot as usize) {
-                Verdict::Passes | Verdict::Hidden => return,
-                Verdict::Scope => &mut counts.removed_by_scope,
-                Verdict::Record => &mut counts.removed_by_record,
-                Verdict::Type => &mut counts.removed_by_type_or_tag,
-                Verdict::Closed => &mut counts.removed_closed,
-                Verdict::Scheduled => &mut counts.removed_scheduled,
-                Verdict::Period => &mut counts.removed_by_period,
-            };
-            *removed += 1;
-        };
-        let by_word = |slot: u32| scratch.words.get(slot as usize).is_some_and(|score| *score > 0.0);
-        each_bit(&self.alive).filter(|slot| !passes(*slot) && by_word(*slot)).for_each(&mut count);
-        let Some(vector) = query.vector.filter(|vector| vector.components.len() == self.dimensions) else { return };
-        let prepared = self.vectors.query(vector.components, vector.scale);
-        let hidden = |slot: u32| passes(slot) || by_word(slot) || !filter.readable(&self.columns, slot as usize);
-        self.vectors.scan(&prepared, |slot| !hidden(slot), |slot, cosine| {
-            if cosine >= query.tuning.meaning_floor {
-                count(slot);
-            }
-        });
-    }
-
-    fn explain(&self, terms: &QueryTerms, words: &Found, meaning: &Found, hits: &mut [Hit]) {
-        let mut place_of: HashMap<u32, usize> = HashMap::new();
-        for (place, hit) in hits.iter().enumerate() {
-            if let Some(slot) = self.slots.get(&hit.item) {
-                place_of.insert(*slot, place);
-            }
-        }
-        for term in terms.terms.iter().filter(|term| term.form.is_word()) {
-            self.lexicon.slots_of(&term.text, |slot| {
-                if let Some(hit) = place_of.get(&slot).and_then(|place| hits.get_mut(*place)) {
-                    hit.matched_terms.push(term.text.clone());
-                }
-            });
-        }
-        for (lane, is_words) in [(words, true), (meaning, false)] {
-            for (rank, (_, slot)) in (1_u32..).zip(lane) {
-                if let Some(hit) = place_of.get(slot).and_then(|place| hits.get_mut(*place)) {
-                    if is_words {
-                        hit.lexical_rank = Some(rank);
-                    } else {
-                        hit.dense_rank = Some(rank);
-                    }
-                }
-            }
-        }
-    }
-
     /// Whether an item has a vector in the index.
     pub fn has_vector(&self, item: Item) -> bool {
-        self.slots.get(&item).is_some_and(|slot| self.columns.vector_row[*slot as usize] != NO_ROW)
+        self.slots
+            .get(&item)
+            .is_some_and(|slot| self.columns.vector_row[*slot as usize] != NO_ROW)
     }
 }

@@ -73,14 +73,15 @@ impl Lexicon {
     pub(crate) fn score(&self, terms: &[Weighted<'_>], collection: &Collection<'_>, scores: &mut [f32]) -> Vec<bool> {
         let average = collection.total_length as f32 / (collection.count.max(1)) as f32;
         // Lengths repeat, so their part of the formula is worked out once for each that is common.
-        let norm = |length: u16| {
-            collection.k1 * (1.0 - collection.b + collection.b * f32::from(length) / average.max(1.0))
-        };
+        let norm =
+            |length: u16| collection.k1 * (1.0 - collection.b + collection.b * f32::from(length) / average.max(1.0));
         let table: Vec<f32> = (0..256_u16).map(norm).collect();
         terms
             .iter()
             .map(|term| {
-                let Some(postings) = self.terms.get(&self.hasher.hash_one(term.text)) else { return false };
+                let Some(postings) = self.terms.get(&self.hasher.hash_one(term.text)) else {
+                    return false;
+                };
                 let frequency = match collection.alive {
                     None => postings.count(),
                     Some(alive) => postings.iter().filter(|(slot, _)| bit(alive, *slot)).count(),
@@ -91,8 +92,13 @@ impl Lexicon {
                 let gain = term.weight * idf(collection.count, frequency) * (collection.k1 + 1.0);
                 for (slot, count) in postings.iter() {
                     let slot = slot as usize;
-                    let (Some(length), Some(score)) = (collection.lengths.get(slot), scores.get_mut(slot)) else { break };
-                    let norm = table.get(usize::from(*length)).copied().unwrap_or_else(|| norm(*length));
+                    let (Some(length), Some(score)) = (collection.lengths.get(slot), scores.get_mut(slot)) else {
+                        break;
+                    };
+                    let norm = table
+                        .get(usize::from(*length))
+                        .copied()
+                        .unwrap_or_else(|| norm(*length));
                     *score += gain * count / (count + norm);
                 }
                 true
@@ -109,7 +115,10 @@ impl Lexicon {
 
     /// The same for the slots that `renumber` keeps, under their new numbers, which must keep their order.
     pub(crate) fn compacted(&self, renumber: impl Fn(u32) -> Option<u32>) -> Self {
-        let mut kept = Self { hasher: self.hasher.clone(), ..Self::new() };
+        let mut kept = Self {
+            hasher: self.hasher.clone(),
+            ..Self::new()
+        };
         for (hash, postings) in &self.terms {
             let mut fresh = Postings::default();
             for (slot, count) in postings.iter() {
@@ -140,7 +149,8 @@ fn idf(documents: usize, frequency: usize) -> f32 {
 }
 
 pub(crate) fn bit(bits: &[u64], slot: u32) -> bool {
-    bits.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    bits.get(slot as usize / 64)
+        .is_some_and(|word| word >> (slot % 64) & 1 == 1)
 }
 
 /// The keys are hashes already.
@@ -170,14 +180,32 @@ mod tests {
     #[test]
     fn rare_words_and_short_texts_score_higher() {
         let mut lexicon = Lexicon::new();
-        for (slot, text) in ["red fox", "red dog", "red fox and many more words than the others"].iter().enumerate() {
+        for (slot, text) in ["red fox", "red dog", "red fox and many more words than the others"]
+            .iter()
+            .enumerate()
+        {
             text.split(' ').for_each(|word| lexicon.count(word));
             lexicon.commit(slot as u32);
         }
         let mut scores = [0.0; 3];
-        let collection =
-            Collection { count: 3, total_length: 13, lengths: &[2, 2, 9], alive: None, k1: 0.9, b: 0.4 };
-        let terms = [Weighted { text: "red", weight: 1.0 }, Weighted { text: "fox", weight: 1.0 }];
+        let collection = Collection {
+            count: 3,
+            total_length: 13,
+            lengths: &[2, 2, 9],
+            alive: None,
+            k1: 0.9,
+            b: 0.4,
+        };
+        let terms = [
+            Weighted {
+                text: "red",
+                weight: 1.0,
+            },
+            Weighted {
+                text: "fox",
+                weight: 1.0,
+            },
+        ];
         assert_eq!(lexicon.score(&terms, &collection, &mut scores), [true, true]);
         assert!(scores[0] > scores[2] && scores[2] > scores[1], "{scores:?}");
         let kept = lexicon.compacted(|slot| slot.checked_sub(1));

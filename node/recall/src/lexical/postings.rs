@@ -67,11 +67,22 @@ mod tests {
 
     #[test]
     fn what_is_pushed_comes_back() {
-        let given = [(0, 1), (1, 2), (2, 300), (64, 1), (70_000, 1), (20_000_000, 4), (u32::MAX - 1, 255)];
+        let given = [
+            (0, 1),
+            (1, 2),
+            (2, 300),
+            (64, 1),
+            (70_000, 1),
+            (20_000_000, 4),
+            (u32::MAX - 1, 255),
+        ];
         let mut postings = Postings::default();
         given.iter().for_each(|(slot, count)| postings.push(*slot, *count));
         let back: Vec<(u32, f32)> = postings.iter().collect();
-        let expected: Vec<(u32, f32)> = given.iter().map(|(slot, count)| (*slot, (*count).min(255) as f32)).collect();
+        let expected: Vec<(u32, f32)> = given
+            .iter()
+            .map(|(slot, count)| (*slot, (*count).min(255) as f32))
+            .collect();
         assert_eq!(back, expected);
         assert_eq!(postings.count(), given.len());
     }

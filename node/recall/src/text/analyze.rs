@@ -1,13 +1,18 @@
 //! The reader itself: one pass over the characters, which cuts the text into chunks and hands each to its reader.
 
+mod identifiers;
+mod times;
+
 use std::cell::RefCell;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 
-use super::calendar::{self, Day, Grain};
+use super::calendar::{self, Day};
 use super::script::{self, Class, Family};
 use super::words;
+
+use identifiers::camel_parts;
 
 /// How a term came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,9 +49,15 @@ pub struct Limits {
 
 impl Limits {
     /// For what is indexed. 1 MiB of ordinary text has some 150,000 words; beyond the limit words are not found.
-    pub const DOCUMENT: Self = Self { terms: 65_536, term_bytes: 128 };
+    pub const DOCUMENT: Self = Self {
+        terms: 65_536,
+        term_bytes: 128,
+    };
     /// For what is asked: a query may be a pasted page, but its first words must be enough.
-    pub const QUERY: Self = Self { terms: 96, term_bytes: 128 };
+    pub const QUERY: Self = Self {
+        terms: 96,
+        term_bytes: 128,
+    };
 }
 
 /// What the reader has to know beside the text.
@@ -60,12 +71,18 @@ pub struct Context {
 impl Context {
     /// For a text that was said on a day.
     pub const fn said_on(day: Option<Day>) -> Self {
-        Self { said_on: day, asks: false }
+        Self {
+            said_on: day,
+            asks: false,
+        }
     }
 
     /// For a query.
     pub const fn query() -> Self {
-        Self { said_on: None, asks: true }
+        Self {
+            said_on: None,
+            asks: true,
+        }
     }
 }
 
@@ -117,8 +134,30 @@ pub fn analyze(text: &str, context: &Context, limits: &Limits, sink: &mut dyn Fn
 
 /// A buffer larger than this is given back after the text that needed it.
 const KEPT_BYTES_MAX: usize = 1 << 18;
-/// Stems remembered. English text repeats its words; a hit costs a comparison instead of a stemmer run.
-const STEM_CACHE: usize = 2_048;
+/// Words remembered. Text repeats its words; a hit costs a comparison instead of a stemmer run and a dozen searches.
+const WORDS_REMEMBERED: usize = 4_096;
+
+/// A word with what is known of it.
+#[derive(Clone, Default)]
+struct Remembered {
+    word: String,
+    stem: String,
+    known: Known,
+}
+
+/// What the lists say about a word.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    stop: bool,
+    negation: bool,
+    /// It says nothing about time, amounts or what is asked for.
+    timeless: bool,
+}
+
+/// Whether a stemmer has anything to say about it.
+fn has_stem(folded: &str) -> bool {
+    folded.len() > 2 && folded.bytes().all(|b| b.is_ascii_lowercase())
+}
 
 struct Buffers {
     normal: String,
@@ -126,7 +165,7 @@ struct Buffers {
     folded: String,
     term: String,
     stemmer: Stemmer,
-    stems: Vec<(String, String)>,
+    words: Vec<Remembered>,
 }
 
 thread_local! {
@@ -136,7 +175,7 @@ thread_local! {
         folded: String::new(),
         term: String::new(),
         stemmer: Stemmer::create(Algorithm::English),
-        stems: vec![(String::new(), String::new()); STEM_CACHE],
+        words: vec![Remembered::default(); WORDS_REMEMBERED],
     });
 }
 
@@ -271,136 +310,6 @@ impl Reader<'_> {
         }
     }
 
-    /// don't, Caroline's, O'Brien.
-    fn with_apostrophe(&mut self, body: &str) {
-        let is_apostrophe = |c: char| script::class(c) == Class::Apostrophe;
-        let Some(at) = body.rfind(is_apostrophe) else { return self.word(body) };
-        let (stem, suffix) = (&body[..at], body[at..].trim_start_matches(is_apostrophe));
-        let suffix = cut(suffix, 8).to_lowercase();
-        match suffix.as_str() {
-            "t" if stem.ends_with(['n', 'N']) => {
-                let verb = &stem[..stem.len() - 1];
-                if !verb.contains(is_apostrophe) {
-                    // can't, won't: what is left of the verb is no word.
-                    if !matches!(cut(verb, 8).to_lowercase().as_str(), "ca" | "wo" | "sha") {
-                        self.word(verb);
-                    }
-                }
-                self.word("not");
-            }
-            "s" | "m" | "re" | "ve" | "ll" | "d" => match stem.contains(is_apostrophe) {
-                true => self.apart(stem),
-                false => self.word(stem),
-            },
-            _ => self.apart(body),
-        }
-    }
-
-    /// Joined by apostrophes that mean nothing: whole without them, and in parts.
-    fn apart(&mut self, body: &str) {
-        let mut whole = String::new();
-        for part in body.split(|c| script::class(c) == Class::Apostrophe).filter(|part| !part.is_empty()) {
-            if whole.len() < self.limits.term_bytes {
-                fold(cut(part, self.limits.term_bytes), &mut whole);
-            }
-            if part.chars().nth(1).is_some() {
-                self.word(part);
-            }
-        }
-        self.emit(&whole, Form::Whole);
-    }
-
-    /// Identifiers, paths, versions, addresses, compounds: whole, and in parts.
-    fn joined(&mut self, body: &str) {
-        if self.iso_date(body) {
-            return;
-        }
-        let is_joiner = |c: char| script::class(c) == Class::Joiner;
-        if self.version(body) {
-            return;
-        }
-        self.whole(body);
-        if body.contains(['/', '\\']) {
-            for segment in body.split(['/', '\\']) {
-                if segment.trim_matches(is_joiner).contains(is_joiner) {
-                    self.whole(segment.trim_matches(is_joiner));
-                }
-            }
-        }
-        for part in body.split(is_joiner).filter(|part| !part.is_empty()) {
-            if self.full() {
-                return;
-            }
-            match part.contains(|c| script::class(c) == Class::Apostrophe) {
-                true => self.with_apostrophe(part.trim_matches(|c| script::class(c) == Class::Apostrophe)),
-                false => self.word(part),
-            }
-        }
-    }
-
-    /// Snake, kebab and camel case are one spelling: the whole is written without what joins it. Elsewhere the joiners
-    /// carry meaning and stay.
-    fn whole(&mut self, text: &str) {
-        let is_soft = |c: char| matches!(c, '_' | '-' | '\u{2010}' | '\u{2011}');
-        let text = cut(text, self.limits.term_bytes);
-        let all_soft = text.chars().all(|c| script::class(c) != Class::Joiner || is_soft(c));
-        let initials = text.split('.').all(|part| part.chars().count() == 1);
-        let mut whole = String::with_capacity(text.len());
-        for c in text.chars() {
-            match c {
-                c if (all_soft && is_soft(c)) || (initials && c == '.') => {}
-                '\\' => whole.push('/'),
-                c if script::class(c) == Class::Apostrophe => {}
-                c => whole.push(c),
-            }
-        }
-        let mut folded = String::with_capacity(whole.len());
-        fold(&whole, &mut folded);
-        self.emit(&folded, Form::Whole);
-    }
-
-    /// 3.10.2: the whole and every beginning, so that "3.10" finds it and "10" alone does not.
-    fn version(&mut self, body: &str) -> bool {
-        let numbers = body.strip_prefix(['v', 'V']).unwrap_or(body);
-        let plain = numbers.len() <= 40
-            && numbers.contains(['.', ':'])
-            && numbers.split(['.', ':']).all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-        if !plain {
-            return false;
-        }
-        self.analysis.says_when |= numbers.contains(':');
-        self.analysis.says_number = true;
-        for (at, _) in numbers.match_indices('.').skip(1) {
-            self.emit(&numbers[..at], Form::Whole);
-        }
-        self.emit(numbers, Form::Whole);
-        self.remember(Seen::Other);
-        true
-    }
-
-    fn iso_date(&mut self, body: &str) -> bool {
-        // A time may follow: 2023-05-08T12:00.
-        let date = body.get(..10).unwrap_or("");
-        let rest = body.get(10..).unwrap_or("");
-        if !(rest.is_empty() || rest.starts_with(['T', 't'])) || date.len() != 10 {
-            return false;
-        }
-        let mut fields = date.split('-').map(|field| (field.len(), field.parse::<i64>().ok()));
-        let (Some((4, Some(year))), Some((2, Some(month))), Some((2, Some(day))), None) =
-            (fields.next(), fields.next(), fields.next(), fields.next())
-        else {
-            return false;
-        };
-        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-            return false;
-        }
-        self.analysis.says_when = true;
-        self.emit(date, Form::Whole);
-        self.date(Day::of_date(year, month as u32, day as u32), Grain::Day);
-        self.remember(Seen::Other);
-        true
-    }
-
     /// One word without joiners.
     fn word(&mut self, raw: &str) {
         let raw = cut(raw, self.limits.term_bytes);
@@ -426,12 +335,19 @@ impl Reader<'_> {
         if folded.bytes().any(|b| b.is_ascii_digit()) {
             return self.with_digits(folded);
         }
-        self.analysis.negated |= words::is_negation(folded);
-        self.time_word(folded);
-        if words::is_stop(folded) {
+        let known = self.known(folded);
+        self.analysis.negated |= known.negation;
+        if known.timeless {
+            self.remember(Seen::Other);
+        } else {
+            self.time_word(folded);
+        }
+        if known.stop {
             return;
         }
-        if let Some(value) = words::number(folded) {
+        if !known.timeless
+            && let Some(value) = words::number(folded)
+        {
             // "one" is rarely a number.
             self.analysis.says_number |= value != 1;
             return self.emit(&value.to_string(), Form::Word);
@@ -467,24 +383,58 @@ impl Reader<'_> {
 
     /// Gives the stem; says whether it equals the word.
     fn stem(&mut self, folded: &str) -> bool {
-        if folded.len() < 3 || !folded.bytes().all(|b| b.is_ascii_lowercase()) {
+        if !has_stem(folded) {
             self.emit(folded, Form::Word);
             return true;
         }
-        let slot = folded.bytes().fold(5_381_usize, |hash, b| hash.wrapping_mul(33) ^ usize::from(b)) % STEM_CACHE;
-        let mut entry = std::mem::take(&mut self.buffers.stems[slot]);
-        if entry.0 != folded {
-            let base = words::regular(folded).unwrap_or(folded);
-            let stem = self.buffers.stemmer.stem(base);
-            entry.0.clear();
-            entry.0.push_str(folded);
-            entry.1.clear();
-            entry.1.push_str(&stem);
-        }
-        self.emit(&entry.1, Form::Word);
-        let same = entry.0 == entry.1;
-        self.buffers.stems[slot] = entry;
+        let place = self.remembered(folded);
+        let entry = std::mem::take(&mut self.buffers.words[place]);
+        self.emit(&entry.stem, Form::Word);
+        let same = entry.word == entry.stem;
+        self.buffers.words[place] = entry;
         same
+    }
+
+    /// What the lists say about a word.
+    fn known(&mut self, folded: &str) -> Known {
+        if !folded.bytes().all(|b| b.is_ascii_lowercase()) {
+            return Known {
+                timeless: true,
+                ..Known::default()
+            };
+        }
+        let place = self.remembered(folded);
+        self.buffers.words[place].known
+    }
+
+    /// Where a word of plain letters is remembered, which it is from now on.
+    fn remembered(&mut self, folded: &str) -> usize {
+        let hash = folded
+            .bytes()
+            .fold(5_381_usize, |hash, b| hash.wrapping_mul(33) ^ usize::from(b));
+        let place = (hash ^ hash >> 11) % WORDS_REMEMBERED;
+        let entry = &mut self.buffers.words[place];
+        if entry.word != folded {
+            entry.word.clear();
+            entry.word.push_str(folded);
+            entry.stem.clear();
+            if has_stem(folded) {
+                entry
+                    .stem
+                    .push_str(&self.buffers.stemmer.stem(words::regular(folded).unwrap_or(folded)));
+            } else {
+                entry.stem.push_str(folded);
+            }
+            entry.known = Known {
+                stop: words::is_stop(folded),
+                negation: words::is_negation(folded),
+                timeless: !words::is_about_time(folded)
+                    && words::number(folded).is_none()
+                    && calendar::month_of(folded).is_none()
+                    && calendar::weekday_of(folded).is_none(),
+            };
+        }
+        place
     }
 
     fn digits(&mut self, digits: &str) {
@@ -520,111 +470,9 @@ impl Reader<'_> {
         self.remember(Seen::Other);
     }
 
-    fn day_of_year(&mut self, month: u32, day: u32) {
-        self.analysis.says_when = true;
-        let mut term = std::mem::take(&mut self.buffers.term);
-        calendar::day_term(month, day, &mut term);
-        self.emit(&term, Form::Day);
-        self.buffers.term = term;
-    }
-
-    fn date(&mut self, day: Day, grain: Grain) {
-        let (year, month, of_month) = day.date();
-        if grain == Grain::Day {
-            self.day_of_year(month, of_month);
-        }
-        if grain >= Grain::Month {
-            self.stem(calendar::month_name(month));
-        }
-        self.emit(&year.to_string(), Form::Word);
-    }
-
     fn remember(&mut self, seen: Seen) {
         self.before = [seen, self.before[0]];
     }
-
-    /// Understands words about time, by the two words before.
-    fn time_word(&mut self, word: &str) {
-        let [near, far] = self.before;
-        let seen = match word {
-            "last" | "past" | "previous" => Seen::Past,
-            "next" | "coming" | "upcoming" => Seen::Coming,
-            "this" => Seen::Present,
-            "a" | "an" => Seen::Number(1),
-            "couple" => Seen::Number(2),
-            "few" => Seen::Number(3),
-            "day" | "days" => Seen::Days(1),
-            "week" | "weeks" | "weekend" | "weekends" => Seen::Days(7),
-            "month" | "months" => Seen::Months(1),
-            "year" | "years" => Seen::Months(12),
-            "what" | "which" => Seen::What,
-            "how" => Seen::How,
-            // Between a day and its month, and in "a couple of years ago".
-            "of" | "the" => return,
-            _ => match (words::number(word), calendar::month_of(word)) {
-                (Some(number), _) => Seen::Number(i64::from(number)),
-                (None, Some(month)) => Seen::Month(month),
-                (None, None) => Seen::Other,
-            },
-        };
-        self.analysis.asks_when |= word == "when"
-            || (near == Seen::What && (matches!(seen, Seen::Days(_) | Seen::Months(_)) || matches!(word, "date" | "time")))
-            || (near == Seen::How && matches!(word, "long" | "soon" | "recently"));
-        self.analysis.asks_number |= near == Seen::How && matches!(word, "many" | "much" | "old" | "often" | "tall" | "far");
-        let relative = match (word, seen, near) {
-            ("yesterday", ..) => Some((-1, 0, Grain::Day)),
-            ("today" | "tonight", ..) => Some((0, 0, Grain::Day)),
-            ("tomorrow", ..) => Some((1, 0, Grain::Day)),
-            ("ago", ..) => match (near, far) {
-                (Seen::Days(days), Seen::Number(count)) => {
-                    Some((-days * count.min(4_000), 0, if days == 1 { Grain::Day } else { Grain::Month }))
-                }
-                (Seen::Months(months), Seen::Number(count)) => {
-                    Some((0, -months * count.min(1_000), if months == 1 { Grain::Month } else { Grain::Year }))
-                }
-                _ => None,
-            },
-            (_, Seen::Days(days), Seen::Past) => Some((-days, 0, Grain::Month)),
-            (_, Seen::Days(days), Seen::Coming) => Some((days, 0, Grain::Month)),
-            (_, Seen::Days(_), Seen::Present) => Some((0, 0, Grain::Month)),
-            (_, Seen::Months(months), Seen::Past) => Some((0, -months, month_or_year(months))),
-            (_, Seen::Months(months), Seen::Coming) => Some((0, months, month_or_year(months))),
-            (_, Seen::Months(months), Seen::Present) => Some((0, 0, month_or_year(months))),
-            _ => None,
-        };
-        let weekday = calendar::weekday_of(word);
-        self.analysis.says_when |= relative.is_some()
-            || weekday.is_some()
-            || matches!(word, "ago" | "since" | "recently" | "night" | "morning" | "evening" | "afternoon" | "weekend")
-            || matches!((seen, near), (Seen::Days(_) | Seen::Months(_), Seen::Number(_)))
-            || (matches!(seen, Seen::Month(_)) && !matches!(word, "may" | "march" | "mar"));
-        if let Some(said_on) = self.context.said_on {
-            if let Some((days, months, grain)) = relative {
-                let day = if months == 0 { said_on.plus_days(days) } else { said_on.plus_months(months) };
-                self.date(day, grain);
-            } else if let Some(weekday) = weekday {
-                self.weekday(said_on, weekday, near);
-            }
-        }
-        if let (Seen::Month(month), Seen::Number(day @ 1..=31)) = (seen, near) {
-            self.day_of_year(month, day as u32);
-        }
-        self.remember(seen);
-    }
-
-    /// "last Friday" and "next Friday"; a bare "Friday" may be either and stays a word.
-    fn weekday(&mut self, said_on: Day, weekday: i64, near: Seen) {
-        let ahead = (weekday - said_on.weekday()).rem_euclid(7);
-        match near {
-            Seen::Past => self.date(said_on.plus_days(if ahead == 0 { -7 } else { ahead - 7 }), Grain::Day),
-            Seen::Coming => self.date(said_on.plus_days(if ahead == 0 { 7 } else { ahead }), Grain::Day),
-            _ => {}
-        }
-    }
-}
-
-const fn month_or_year(months: i64) -> Grain {
-    if months == 1 { Grain::Month } else { Grain::Year }
 }
 
 /// At most so many bytes, on a character boundary.
@@ -651,36 +499,17 @@ fn fold(text: &str, into: &mut String) {
         match script::plain_letters(c) {
             Some(plain) => into.push_str(plain),
             None if script::folds_accents(c) => {
-                into.extend(std::iter::once(c).nfd().filter(|c| !('\u{300}'..='\u{36f}').contains(c)));
+                into.extend(
+                    std::iter::once(c)
+                        .nfd()
+                        .filter(|c| !('\u{300}'..='\u{36f}').contains(c)),
+                );
             }
             // What a Latin base left behind, such as the dot of a lower-cased Turkish I.
             None if ('\u{300}'..='\u{36f}').contains(&c) && into.ends_with(script::folds_accents) => {}
             None => into.push(c),
         }
     }
-}
-
-/// getUserName -> get, User, Name; HTTPServer -> HTTP, Server; one part when there is nothing to cut.
-fn camel_parts(word: &str) -> impl Iterator<Item = &str> {
-    let mut rest = word;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let mut previous: Option<char> = None;
-        let mut chars = rest.char_indices().peekable();
-        while let Some((at, c)) = chars.next() {
-            let next_is_lower = chars.peek().is_some_and(|(_, next)| next.is_lowercase());
-            let begins = previous.is_some_and(|p| c.is_uppercase() && (p.is_lowercase() || (p.is_uppercase() && next_is_lower)));
-            if begins {
-                let (part, tail) = rest.split_at(at);
-                rest = tail;
-                return Some(part);
-            }
-            previous = Some(c);
-        }
-        Some(std::mem::take(&mut rest))
-    })
 }
 
 /// The terms of the day on which something was said: day, month, year, weekday.
@@ -690,6 +519,10 @@ pub fn date_terms(day: Day, sink: &mut dyn FnMut(&str, Form)) {
     calendar::day_term(month, of_month, &mut term);
     sink(&term, Form::Day);
     // Through the reader, so that they are the terms that a query gives.
-    let words = format!("{} {year} {}", calendar::month_name(month), calendar::weekday_name(day.weekday()));
+    let words = format!(
+        "{} {year} {}",
+        calendar::month_name(month),
+        calendar::weekday_name(day.weekday())
+    );
     analyze(&words, &Context::said_on(None), &Limits::DOCUMENT, sink);
 }

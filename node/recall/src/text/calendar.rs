@@ -10,17 +10,37 @@ pub struct Day {
 }
 
 const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
     "december",
 ];
-const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+const WEEKDAYS: [&str; 7] = [
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+];
 
 impl Day {
     /// The day of a moment, in UTC.
     pub fn of_millis(millis: i64) -> Self {
         // A year beyond the range of dates is a mistake of some client; it must not overflow the arithmetic.
         let limit = 8_000_000_000_000_000;
-        Self { number: millis.clamp(-limit, limit).div_euclid(86_400_000) }
+        Self {
+            number: millis.clamp(-limit, limit).div_euclid(86_400_000),
+        }
     }
 
     /// Days since 1970-01-01.
@@ -30,7 +50,9 @@ impl Day {
 
     /// Moved by days.
     pub fn plus_days(self, days: i64) -> Self {
-        Self { number: self.number + days.clamp(-4_000_000, 4_000_000) }
+        Self {
+            number: self.number + days.clamp(-4_000_000, 4_000_000),
+        }
     }
 
     /// The first of the month that lies so many months later.
@@ -54,7 +76,9 @@ impl Day {
         let months_from_march = i64::from((month + 9) % 12);
         let day_of_year = (153 * months_from_march + 2) / 5 + i64::from(day) - 1;
         let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-        Self { number: era * 146_097 + day_of_era - 719_468 }
+        Self {
+            number: era * 146_097 + day_of_era - 719_468,
+        }
     }
 
     /// Year, month (from 1) and day (from 1).
@@ -66,7 +90,11 @@ impl Day {
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let months_from_march = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * months_from_march + 2) / 5 + 1;
-        let month = if months_from_march < 10 { months_from_march + 3 } else { months_from_march - 9 };
+        let month = if months_from_march < 10 {
+            months_from_march + 3
+        } else {
+            months_from_march - 9
+        };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
         (year, month as u32, day as u32)
     }
@@ -91,7 +119,9 @@ pub(super) fn day_term(month: u32, day: u32, into: &mut String) {
 /// by what stands beside them.
 pub(super) fn month_of(word: &str) -> Option<u32> {
     let word = if word == "sept" { "sep" } else { word };
-    let index = MONTHS.iter().position(|name| *name == word || (word.len() == 3 && name.starts_with(word)))?;
+    let index = MONTHS
+        .iter()
+        .position(|name| *name == word || (word.len() == 3 && name.starts_with(word)))?;
     u32::try_from(index + 1).ok()
 }
 
@@ -101,12 +131,21 @@ pub(super) fn month_name(month: u32) -> &'static str {
 
 /// 0 for Monday.
 pub(super) fn weekday_of(word: &str) -> Option<i64> {
-    let word = word.strip_suffix('s').filter(|short| short.ends_with("day")).unwrap_or(word);
-    WEEKDAYS.iter().position(|name| *name == word).and_then(|index| i64::try_from(index).ok())
+    let word = word
+        .strip_suffix('s')
+        .filter(|short| short.ends_with("day"))
+        .unwrap_or(word);
+    WEEKDAYS
+        .iter()
+        .position(|name| *name == word)
+        .and_then(|index| i64::try_from(index).ok())
 }
 
 pub(super) fn weekday_name(weekday: i64) -> &'static str {
-    WEEKDAYS.get(usize::try_from(weekday).unwrap_or(7)).copied().unwrap_or("")
+    WEEKDAYS
+        .get(usize::try_from(weekday).unwrap_or(7))
+        .copied()
+        .unwrap_or("")
 }
 
 #[cfg(test)]
@@ -129,7 +168,13 @@ mod tests {
 
     #[test]
     fn absurd_moments_are_clamped() {
-        let _ = Day::of_millis(i64::MAX).plus_days(i64::MAX).plus_months(i64::MAX).date();
-        let _ = Day::of_millis(i64::MIN).plus_days(i64::MIN).plus_months(i64::MIN).date();
+        let _ = Day::of_millis(i64::MAX)
+            .plus_days(i64::MAX)
+            .plus_months(i64::MAX)
+            .date();
+        let _ = Day::of_millis(i64::MIN)
+            .plus_days(i64::MIN)
+            .plus_months(i64::MIN)
+            .date();
     }
 }

@@ -51,7 +51,10 @@ pub fn query_terms(query: &str) -> QueryTerms {
             return;
         }
         seen.insert(text.to_owned(), form);
-        let term = QueryTerm { text: text.to_owned(), form };
+        let term = QueryTerm {
+            text: text.to_owned(),
+            form,
+        };
         match form {
             Form::Single => singles.push(term),
             _ => {

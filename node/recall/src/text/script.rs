@@ -54,7 +54,9 @@ pub(super) fn class(c: char) -> Class {
         | '\u{f900}'..='\u{faff}'
         | '\u{20000}'..='\u{3ffff}' => Class::Run(Family::EastAsian),
         // Vowel signs and viramas of Indic scripts belong to their word, like combining accents.
-        '\u{300}'..='\u{36f}' | '\u{64b}'..='\u{65f}' | '\u{900}'..='\u{dff}' if !matches!(c, '\u{964}' | '\u{965}') => {
+        '\u{300}'..='\u{36f}' | '\u{64b}'..='\u{65f}' | '\u{900}'..='\u{dff}'
+            if !matches!(c, '\u{964}' | '\u{965}') =>
+        {
             Class::Word
         }
         c if c.is_alphanumeric() => Class::Word,

@@ -6,9 +6,39 @@ const NAME_BYTES_MAX: usize = 48;
 const NAME_WORDS_MAX: usize = 3;
 /// Capitalised words before a colon that announce something else than a speaker.
 const NOT_NAMES: &[&str] = &[
-    "agenda", "answer", "caution", "context", "date", "decision", "error", "example", "fact", "fixme", "goal", "hint",
-    "idea", "important", "info", "input", "note", "output", "plan", "problem", "question", "reminder", "result",
-    "solution", "step", "subject", "summary", "task", "tip", "title", "todo", "update", "warning",
+    "agenda",
+    "answer",
+    "caution",
+    "context",
+    "date",
+    "decision",
+    "error",
+    "example",
+    "fact",
+    "fixme",
+    "goal",
+    "hint",
+    "idea",
+    "important",
+    "info",
+    "input",
+    "note",
+    "output",
+    "plan",
+    "problem",
+    "question",
+    "reminder",
+    "result",
+    "solution",
+    "step",
+    "subject",
+    "summary",
+    "task",
+    "tip",
+    "title",
+    "todo",
+    "update",
+    "warning",
 ];
 
 /// The name in front of a text, if one stands there.
@@ -26,8 +56,12 @@ pub fn speaker_of(text: &str) -> Option<&str> {
     }
     let words = name.split(' ').count();
     let plain = name.split(' ').all(|word| {
-        word.chars().next().is_some_and(|first| first.is_uppercase() || (first.is_alphabetic() && !first.is_lowercase()))
-            && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’' | '.' | '_'))
+        word.chars()
+            .next()
+            .is_some_and(|first| first.is_uppercase() || (first.is_alphabetic() && !first.is_lowercase()))
+            && word
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’' | '.' | '_'))
     });
     let announces = NOT_NAMES.binary_search(&name.to_lowercase().as_str()).is_ok();
     (plain && words <= NAME_WORDS_MAX && !announces).then_some(name)

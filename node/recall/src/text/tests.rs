@@ -3,7 +3,9 @@ use super::*;
 /// Terms in order, repetitions included; marks and second spellings show by their first character.
 fn terms(text: &str) -> String {
     let mut all: Vec<String> = Vec::new();
-    analyze(text, &Context::said_on(None), &Limits::DOCUMENT, &mut |term, _| all.push(term.to_owned()));
+    analyze(text, &Context::said_on(None), &Limits::DOCUMENT, &mut |term, _| {
+        all.push(term.to_owned())
+    });
     all.join(" ")
 }
 
@@ -15,7 +17,10 @@ fn check(text: &str, expected: &str) {
 fn english_words_are_stemmed_and_common_ones_left_out() {
     check("We decided to use the databases", "decid use databas");
     check("The children bought two books", "child buy 2 book");
-    check("Caroline's painting isn't Melanie’s", "carolin =caroline paint not melani =melanie");
+    check(
+        "Caroline's painting isn't Melanie’s",
+        "carolin =caroline paint not melani =melanie",
+    );
     check("I can't, won't and shouldn't", "not not not");
     check("", "");
     check("?!… —", "");
@@ -24,13 +29,22 @@ fn english_words_are_stemmed_and_common_ones_left_out() {
 #[test]
 fn identifiers_are_found_whole_and_in_parts() {
     check("WG-4031", "wg4031 wg 4031");
-    check("user_name userName user-name", "username user name username user name username user name");
+    check(
+        "user_name userName user-name",
+        "username user name username user name username user name",
+    );
     check("parseHTTPRequest", "parsehttprequest pars http request");
-    check("src/waggle/server.py", "src/waggle/server.py server.py src waggl server py");
+    check(
+        "src/waggle/server.py",
+        "src/waggle/server.py server.py src waggl server py",
+    );
     check("C:\\work\\main.rs", "c:/work/main.rs main.rs c work main rs");
     check("v3.10.2 and 3.10", "3.10 3.10.2 3.10");
     check("std::sync::Arc", "std::sync::arc std sync arc");
-    check("https://staging.example.com/v2", "https://staging.example.com/v2 staging.example.com https stage exampl com v2 2");
+    check(
+        "https://staging.example.com/v2",
+        "https://staging.example.com/v2 staging.example.com https stage exampl com v2 2",
+    );
     check("C++, C# and F#", "c++ c# f#");
     check("U.S.A.", "usa u s");
     check("ops@example.com", "ops@example.com op exampl com");
@@ -52,7 +66,10 @@ fn accents_are_folded_and_kept() {
 #[test]
 fn scripts_without_spaces_are_read_by_pairs() {
     check("数据库", "数 据 数据 库 据库");
-    check("データベースはPostgreSQLを使います。", "デ ー デー タ ータ ベ タベ ー ベー ス ース は スは postgresql postgr sql を 使 を使 い 使い ま いま す ます");
+    check(
+        "データベースはPostgreSQLを使います。",
+        "デ ー デー タ ータ ベ タベ ー ベー ス ース は スは postgresql postgr sql を 使 を使 い 使い ま いま す ます",
+    );
     check("ข้อมูล", "ข ้ ข้ อ ้อ ม อม ู มู ล ูล");
     check("데이터", "데 이 데이 터 이터");
     check("ＰｏｓｔｇｒｅＳＱＬ　１２", "postgresql postgr sql 12");
@@ -80,14 +97,26 @@ fn relative_times_are_resolved_against_the_day_they_were_said() {
         ("a week ago", "week may 2023 ago"),
     ] {
         let mut all: Vec<String> = Vec::new();
-        analyze(text, &Context::said_on(Some(monday)), &Limits::DOCUMENT, &mut |term, _| all.push(term.to_owned()));
+        analyze(
+            text,
+            &Context::said_on(Some(monday)),
+            &Limits::DOCUMENT,
+            &mut |term, _| all.push(term.to_owned()),
+        );
         assert_eq!(all.join(" "), expected, "{text}");
     }
 }
 
 #[test]
 fn a_query_says_what_it_asks_for() {
-    let texts = |query: &str| query_terms(query).terms.into_iter().map(|term| term.text).collect::<Vec<_>>().join(" ");
+    let texts = |query: &str| {
+        query_terms(query)
+            .terms
+            .into_iter()
+            .map(|term| term.text)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     assert_eq!(texts("When did Caroline paint?"), "carolin =caroline paint");
     assert_eq!(texts("how many books"), "mani =many book =books");
     assert_eq!(texts("数据"), "数据");

@@ -4,7 +4,10 @@
 //! Rows are stored as unsigned bytes, 128 above their value, because the widest instruction multiplies unsigned by
 //! signed; 128 x (sum of the query) is taken off once at the end.
 
-#![expect(unsafe_code, reason = "calls of functions for instructions that were detected, and loads of whole lines")]
+#![expect(
+    unsafe_code,
+    reason = "calls of functions for instructions that were detected, and loads of whole lines"
+)]
 
 /// Bytes of a line: one cache line, one wide register.
 pub(super) const LINE: usize = 64;
@@ -70,8 +73,17 @@ impl Query {
                 *into = *from;
             }
         }
-        let excess = laid_out.iter().flat_map(|line| line.0).map(|component| 128 * i32::from(component)).sum();
-        Self { lines: laid_out, scale, excess, path: best_path() }
+        let excess = laid_out
+            .iter()
+            .flat_map(|line| line.0)
+            .map(|component| 128 * i32::from(component))
+            .sum();
+        Self {
+            lines: laid_out,
+            scale,
+            excess,
+            path: best_path(),
+        }
     }
 
     pub(super) fn scale(&self) -> f32 {
@@ -83,7 +95,10 @@ impl Query {
         let per_row = self.lines.len();
         let lines_of = |row: &u32| &block[*row as usize * per_row..][..per_row];
         match self.path {
-            Path::Portable => dots.extend(rows.iter().map(|row| portable(lines_of(row), &self.lines) - self.excess)),
+            Path::Portable => dots.extend(
+                rows.iter()
+                    .map(|row| portable(lines_of(row), &self.lines) - self.excess),
+            ),
             #[cfg(target_arch = "x86_64")]
             Path::Avx2 => dots.extend(rows.iter().map(|row| {
                 // SAFETY: the path is chosen only where the processor has AVX2.
@@ -101,7 +116,12 @@ impl Query {
 fn portable(row: &[Line], query: &[Signed]) -> i32 {
     row.iter()
         .zip(query)
-        .map(|(a, b)| a.0.iter().zip(&b.0).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>())
+        .map(|(a, b)| {
+            a.0.iter()
+                .zip(&b.0)
+                .map(|(a, b)| i32::from(*a) * i32::from(*b))
+                .sum::<i32>()
+        })
         .sum()
 }
 
@@ -116,7 +136,12 @@ mod x86 {
         let mut sums = [_mm512_setzero_si512(); 2];
         for (index, (a, b)) in row.iter().zip(query).enumerate() {
             // SAFETY: both are 64 bytes long and aligned to 64.
-            let (a, b) = unsafe { (_mm512_load_si512(a.0.as_ptr().cast()), _mm512_load_si512(b.0.as_ptr().cast())) };
+            let (a, b) = unsafe {
+                (
+                    _mm512_load_si512(a.0.as_ptr().cast()),
+                    _mm512_load_si512(b.0.as_ptr().cast()),
+                )
+            };
             sums[index % 2] = _mm512_dpbusd_epi32(sums[index % 2], a, b);
         }
         _mm512_reduce_add_epi32(_mm512_add_epi32(sums[0], sums[1]))
@@ -126,7 +151,7 @@ mod x86 {
     pub(super) fn avx2(row: &[Line], query: &[Signed]) -> i32 {
         let mut sums = [_mm256_setzero_si256(); 4];
         for (a, b) in row.iter().zip(query) {
-            for quarter in 0..4 {
+            for (quarter, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: a quarter of 64 bytes is 16 bytes, and lies on a multiple of 16.
                 let (a, b) = unsafe {
                     (
@@ -136,7 +161,7 @@ mod x86 {
                 };
                 // Widened to 16 bits first: the instruction for bytes saturates silently.
                 let products = _mm256_madd_epi16(_mm256_cvtepu8_epi16(a), _mm256_cvtepi8_epi16(b));
-                sums[quarter] = _mm256_add_epi32(sums[quarter], products);
+                *sum = _mm256_add_epi32(*sum, products);
             }
         }
         let sum = _mm256_add_epi32(_mm256_add_epi32(sums[0], sums[1]), _mm256_add_epi32(sums[2], sums[3]));
@@ -169,7 +194,11 @@ mod tests {
                 (0..lines * LINE)
                     .map(|_| {
                         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                        if extreme { if state >> 31 == 0 { 127 } else { -127 } } else { ((state >> 24) as i8).max(-127) }
+                        if extreme {
+                            if state >> 31 == 0 { 127 } else { -127 }
+                        } else {
+                            ((state >> 24) as i8).max(-127)
+                        }
                     })
                     .collect()
             };

@@ -4,7 +4,7 @@
 mod dot;
 
 pub(crate) use dot::Query;
-use dot::{Line, LINE};
+use dot::{LINE, Line};
 
 /// Rows of a block. A block is what the kernel is called for: small enough for the first-level cache's neighbours.
 const BLOCK_ROWS: usize = 256;
@@ -61,7 +61,11 @@ impl Vectors {
         let row = self.owners.len() as u32;
         self.owners.push(NO_ROW);
         self.scales.push(0.0);
-        if self.blocks.last().is_none_or(|block| block.len() == BLOCK_ROWS * self.lines_per_row) {
+        if self
+            .blocks
+            .last()
+            .is_none_or(|block| block.len() == BLOCK_ROWS * self.lines_per_row)
+        {
             self.blocks.push(Vec::new());
         }
         if let Some(block) = self.blocks.last_mut() {
@@ -72,7 +76,11 @@ impl Vectors {
 
     fn write(&mut self, row: u32, components: &[i8]) {
         let (block, row) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-        if let Some(lines) = self.blocks.get_mut(block).and_then(|lines| lines.get_mut(row * self.lines_per_row..)) {
+        if let Some(lines) = self
+            .blocks
+            .get_mut(block)
+            .and_then(|lines| lines.get_mut(row * self.lines_per_row..))
+        {
             for (index, line) in lines.iter_mut().take(self.lines_per_row).enumerate() {
                 *line = Line::of(components.get(index * LINE..).unwrap_or(&[]));
             }
@@ -92,7 +100,12 @@ impl Vectors {
             let first = block * BLOCK_ROWS;
             let owners = &self.owners[first..(first + BLOCK_ROWS).min(self.owners.len())];
             rows.clear();
-            rows.extend((0_u32..).zip(owners).filter(|(_, owner)| **owner != NO_ROW && wanted(**owner)).map(|(row, _)| row));
+            rows.extend(
+                (0_u32..)
+                    .zip(owners)
+                    .filter(|(_, owner)| **owner != NO_ROW && wanted(**owner))
+                    .map(|(row, _)| row),
+            );
             dots.clear();
             query.dots(lines, &rows, &mut dots);
             for (row, dot) in rows.iter().zip(&dots) {
@@ -106,12 +119,17 @@ impl Vectors {
     pub(crate) fn compacted(&self, renumber: impl Fn(u32) -> Option<u32>, mut moved: impl FnMut(u32, u32)) -> Self {
         let mut kept = Self::new(self.lines_per_row * LINE);
         for (row, owner) in self.owners.iter().enumerate() {
-            let Some(slot) = (*owner != NO_ROW).then_some(*owner).and_then(&renumber) else { continue };
+            let Some(slot) = (*owner != NO_ROW).then_some(*owner).and_then(&renumber) else {
+                continue;
+            };
             let fresh = kept.grow();
             let (block, at) = (row / BLOCK_ROWS, row % BLOCK_ROWS * self.lines_per_row);
-            if let (Some(from), Some(into)) =
-                (self.blocks.get(block).and_then(|lines| lines.get(at..at + self.lines_per_row)), kept.blocks.last_mut())
-            {
+            if let (Some(from), Some(into)) = (
+                self.blocks
+                    .get(block)
+                    .and_then(|lines| lines.get(at..at + self.lines_per_row)),
+                kept.blocks.last_mut(),
+            ) {
                 let start = into.len() - self.lines_per_row;
                 into[start..].copy_from_slice(from);
             }
@@ -138,14 +156,20 @@ mod tests {
     fn rows_are_found_by_their_owner_and_forgotten_when_removed() {
         let mut vectors = Vectors::new(384);
         let of = |seed: i32| -> Vec<i8> { (0..384).map(|i| ((i * seed + 7) % 255 - 127) as i8).collect() };
-        let rows: Vec<u32> = (0..600).map(|slot| vectors.insert(slot, &of(slot as i32), 0.01)).collect();
+        let rows: Vec<u32> = (0..600)
+            .map(|slot| vectors.insert(slot, &of(slot as i32), 0.01))
+            .collect();
         vectors.remove(rows[5]);
         let query = vectors.query(&of(9), 0.5);
         let mut seen = Vec::new();
         vectors.scan(&query, |slot| slot % 2 == 1, |slot, cosine| seen.push((slot, cosine)));
         assert_eq!(seen.len(), 299);
         for (slot, cosine) in seen {
-            let exact: i32 = of(slot as i32).iter().zip(of(9)).map(|(a, b)| i32::from(*a) * i32::from(b)).sum();
+            let exact: i32 = of(slot as i32)
+                .iter()
+                .zip(of(9))
+                .map(|(a, b)| i32::from(*a) * i32::from(b))
+                .sum();
             assert_eq!(cosine, exact as f32 * (0.01 * 0.5), "slot {slot}");
         }
         assert_eq!(vectors.insert(1_000, &of(1), 0.01), rows[5]);

@@ -1,14 +1,15 @@
 //! Measures the index on LoCoMo: each conversation is one tenant, each turn one document, and each question is asked of
 //! its own conversation. Writes a run file for `score.py` and prints the headline figures.
 //!
-//!     waggle-index-eval DATA_DIR [--vectors FILE] [--run FILE] [--set name=value]... [--explain QID]
+//!     waggle-index-eval DATA_DIR [--words-only] [--run FILE] [--set name=value]... [--explain QID]
 //!     waggle-index-eval --speed DOCUMENTS
 //!
 //! DATA_DIR holds `memories.jsonl` and `queries.jsonl`. The data is CC BY-NC: it is evaluated on, never shipped, and
 //! nothing that is derived from it may enter the repository.
 //!
-//! FILE of `--vectors` has a line for each turn ("conversation/turn") and question id: key, scale and components between
-//! tabs and spaces. Without it the lane of words stands alone.
+//! Vectors come from the model inside this program, as in a node; embedding everything takes some twenty seconds.
+//! `--vectors FILE` keeps them between runs while tuning: the file is read if it is there and written if not. Delete it
+//! when the model changes.
 
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
@@ -27,6 +28,7 @@ use waggle_memory::time::Millis;
 use waggle_recall::index::{Document, Filter, IndexQuery, Preferences, QueryVector, TenantIndex};
 
 mod speed;
+mod vectors;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -49,10 +51,12 @@ struct Conversation {
 fn run(arguments: Vec<String>) -> Result<(), Failure> {
     let mut tuning = Tuning::default();
     let (mut data, mut vectors_file, mut run_file, mut explained) = (None, None, None, None);
+    let mut words_only = false;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
+            "--words-only" => words_only = true,
             "--vectors" => vectors_file = Some(value()?),
             "--speed" => {
                 speed::print(value()?.parse()?);
@@ -66,14 +70,29 @@ fn run(arguments: Vec<String>) -> Result<(), Failure> {
     }
     let data = data.ok_or("give the directory that holds memories.jsonl and queries.jsonl")?;
     let data = Path::new(&data);
-    let vectors = match vectors_file {
-        Some(file) => read_vectors(Path::new(&file))?,
-        None => HashMap::new(),
+    if !data.join("memories.jsonl").is_file() {
+        return Err(format!("{} holds no memories.jsonl: fetch the data set first", data.display()).into());
+    }
+    let vectors = match vectors_file.as_deref().map(Path::new) {
+        _ if words_only => HashMap::new(),
+        Some(file) if file.is_file() => vectors::read(file)?,
+        Some(file) => {
+            let vectors = vectors::embed(data)?;
+            vectors::write(file, &vectors)?;
+            vectors
+        }
+        None => vectors::embed(data)?,
     };
     let started = Instant::now();
     let conversations = index(data, &vectors)?;
-    let documents: usize = conversations.values().map(|conversation| conversation.index.len()).sum();
-    let bytes: usize = conversations.values().map(|conversation| conversation.index.resident_bytes()).sum();
+    let documents: usize = conversations
+        .values()
+        .map(|conversation| conversation.index.len())
+        .sum();
+    let bytes: usize = conversations
+        .values()
+        .map(|conversation| conversation.index.resident_bytes())
+        .sum();
     println!(
         "{documents} turns in {} tenants, indexed in {:?}; {} bytes a turn",
         conversations.len(),
@@ -85,7 +104,9 @@ fn run(arguments: Vec<String>) -> Result<(), Failure> {
     let mut searching = std::time::Duration::ZERO;
     for question in lines(&data.join("queries.jsonl"))? {
         let (id, text) = (text_of(&question, "qid")?, text_of(&question, "question")?);
-        let conversation = conversations.get(text_of(&question, "conv")?).ok_or("a question about no conversation")?;
+        let conversation = conversations
+            .get(text_of(&question, "conv")?)
+            .ok_or("a question about no conversation")?;
         let now = Millis(1_750_000_000_000);
         let filter = Filter::current(now);
         let query = IndexQuery {
@@ -108,13 +129,21 @@ fn run(arguments: Vec<String>) -> Result<(), Failure> {
             Item::Turn(turn) => conversation.turns[u32::from_be_bytes(last_bytes(*turn)) as usize].clone(),
             Item::Memory(memory) => memory.to_string(),
         };
-        let gold: BTreeSet<&str> = question["gold"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let gold: BTreeSet<&str> = question["gold"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let found: Vec<String> = answer.hits.iter().map(|hit| name(&hit.item)).collect();
         if query.explain {
             println!("{text}\ngold {gold:?}");
             for (hit, name) in answer.hits.iter().zip(&found) {
                 let mark = if gold.contains(name.as_str()) { '*' } else { ' ' };
-                println!("{mark} {name:8} {:.3} {:?} {:?}", hit.score, hit.matched_terms, hit.parts);
+                println!(
+                    "{mark} {name:8} {:.3} {:?} {:?}",
+                    hit.score, hit.matched_terms, hit.parts
+                );
             }
         }
         figures.add(question["category"].as_i64().unwrap_or(0), &gold, &found);
@@ -133,11 +162,9 @@ fn index(data: &Path, vectors: &HashMap<String, Vector>) -> Result<BTreeMap<Stri
     for line in lines(&data.join("memories.jsonl"))? {
         let (name, id) = (text_of(&line, "conv")?, text_of(&line, "id")?);
         let conversation = conversations.entry(name.to_owned()).or_insert_with(|| Conversation {
-            index: TenantIndex::new(MODEL, 384),
+            index: TenantIndex::new(vectors::MODEL, 384),
             turns: Vec::new(),
         });
-        let caption = text_of(&line, "caption")?;
-        let caption = if caption.is_empty() { String::new() } else { format!(" [{caption}]") };
         let said = moment(text_of(&line, "date")?).ok_or("a date that cannot be read")?;
         let mut number = [0; 16];
         number[12..].copy_from_slice(&(conversation.turns.len() as u32).to_be_bytes());
@@ -154,7 +181,7 @@ fn index(data: &Path, vectors: &HashMap<String, Vector>) -> Result<BTreeMap<Stri
             confidence: Confidence::Explicit,
             tags: Vec::new(),
             label: String::new(),
-            text: format!("{}: {}{caption}", text_of(&line, "speaker")?, text_of(&line, "text")?),
+            text: turn_text(&line)?,
             aliases: Vec::new(),
             valid_from: said,
             valid_from_stated: false,
@@ -170,7 +197,20 @@ fn index(data: &Path, vectors: &HashMap<String, Vector>) -> Result<BTreeMap<Stri
     Ok(conversations)
 }
 
-const MODEL: &str = "offline";
+/// As a client stores it: "speaker: text [caption]".
+fn turn_text(line: &Value) -> Result<String, Failure> {
+    let caption = text_of(line, "caption")?;
+    let caption = if caption.is_empty() {
+        String::new()
+    } else {
+        format!(" [{caption}]")
+    };
+    Ok(format!(
+        "{}: {}{caption}",
+        text_of(line, "speaker")?,
+        text_of(line, "text")?
+    ))
+}
 
 fn last_bytes(turn: TurnId) -> [u8; 4] {
     let bytes = turn.bytes();
@@ -181,8 +221,14 @@ fn last_bytes(turn: TurnId) -> [u8; 4] {
 fn moment(date: &str) -> Option<Millis> {
     let (clock, day) = date.split_once(" on ")?;
     let mut day = day.split([' ', ',']).filter(|word| !word.is_empty());
-    let (of_month, month, year) = (day.next()?.parse::<u32>().ok()?, day.next()?, day.next()?.parse::<i64>().ok()?);
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (of_month, month, year) = (
+        day.next()?.parse::<u32>().ok()?,
+        day.next()?,
+        day.next()?.parse::<i64>().ok()?,
+    );
+    let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
     let month = months.iter().position(|name| month.starts_with(name))? as u32 + 1;
     let (clock, half) = clock.split_once(' ')?;
     let (hour, minute) = clock.split_once(':')?;
@@ -199,20 +245,6 @@ fn lines(file: &Path) -> Result<Vec<Value>, Failure> {
 
 fn text_of<'a>(value: &'a Value, key: &str) -> Result<&'a str, Failure> {
     value[key].as_str().ok_or_else(|| format!("no text '{key}'").into())
-}
-
-fn read_vectors(file: &Path) -> Result<HashMap<String, Vector>, Failure> {
-    let mut vectors = HashMap::new();
-    for line in std::fs::read_to_string(file)?.lines() {
-        let mut fields = line.split('\t');
-        let (Some(key), Some(scale), Some(components)) = (fields.next(), fields.next(), fields.next()) else {
-            return Err("a vector is: key, scale, components".into());
-        };
-        let components = components.split(' ').map(str::parse).collect::<Result<Vec<i8>, _>>()?;
-        let vector = Vector { model: MODEL.to_owned(), scale_bits: scale.parse::<f32>()?.to_bits(), components };
-        vectors.insert(key.to_owned(), vector);
-    }
-    Ok(vectors)
 }
 
 #[derive(Default)]

@@ -31,7 +31,10 @@ pub(crate) fn print(documents: u32) {
     let now = Millis(1_750_000_000_000);
     let tuning = Tuning::default();
     let everything = Filter::current(now);
-    let one_project = Filter { projects: Some(vec!["p3".to_owned()]), ..Filter::current(now) };
+    let one_project = Filter {
+        projects: Some(vec!["p3".to_owned()]),
+        ..Filter::current(now)
+    };
     for (name, filter) in [("whole tenant", &everything), ("one project of ten", &one_project)] {
         for (lanes, with_vector) in [("words", false), ("both lanes", true)] {
             let mut times: Vec<Duration> = (0..SEARCHES)
@@ -39,7 +42,10 @@ pub(crate) fn print(documents: u32) {
                     let (text, vector) = (random.sentence(8), random.vector());
                     let query = IndexQuery {
                         text: &text,
-                        vector: with_vector.then_some(QueryVector { components: &vector, scale: 1.0 / 1_400.0 }),
+                        vector: with_vector.then_some(QueryVector {
+                            components: &vector,
+                            scale: 1.0 / 1_400.0,
+                        }),
                         filter,
                         prefer: Preferences::default(),
                         now,
@@ -54,7 +60,12 @@ pub(crate) fn print(documents: u32) {
                 .collect();
             times.sort_unstable();
             let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)];
-            println!("  {name}, {lanes}: best {:?}, median {:?}, 99th {:?}", at(0), at(50), at(99));
+            println!(
+                "  {name}, {lanes}: best {:?}, median {:?}, 99th {:?}",
+                at(0),
+                at(50),
+                at(99)
+            );
         }
     }
     let mut scratch = random.document_again(documents);
@@ -124,7 +135,7 @@ impl Random {
         for _ in 0..words {
             let rank = (WORDS as f64).powf(self.unit()) as u64;
             text.push_str(&word(rank));
-            text.push_str(if self.next() % 2 == 0 { " the " } else { " " });
+            text.push_str(if self.next().is_multiple_of(2) { " the " } else { " " });
         }
         text
     }
