@@ -58,7 +58,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    logging::start("info", LogFormat::Auto)?;
+    logging::start("info,openraft=warn", LogFormat::Auto)?;
     runtime()?.block_on(Box::pin(serve(args)))
 }
 
