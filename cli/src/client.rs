@@ -69,13 +69,19 @@ impl ClientArgs {
                     .next(format!("start one with `waggle dev`, or give --url, or set {variable}"))
             })?;
         let key = self.key(side, context.as_ref())?;
-        let mut builder = reqwest::Client::builder().timeout(ANSWER_TIME_MAX).connect_timeout(Duration::from_secs(5));
+        let mut builder = reqwest::Client::builder()
+            .timeout(ANSWER_TIME_MAX)
+            .connect_timeout(Duration::from_secs(5));
         if is_loopback(&base) {
             // A proxy of the environment cannot reach this machine's loopback.
             builder = builder.no_proxy();
         }
         let http = builder.build().context("set up HTTP")?;
-        Ok(Client { http, base: without_mcp(&base).to_owned(), key })
+        Ok(Client {
+            http,
+            base: without_mcp(&base).to_owned(),
+            key,
+        })
     }
 
     fn key(&self, side: Side, context: Option<&Context>) -> Result<String> {
@@ -117,13 +123,21 @@ impl Client {
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": name, "arguments": arguments},
         });
-        let request = self.http.post(self.address("/mcp")).header("accept", "application/json").json(&message);
+        let request = self
+            .http
+            .post(self.address("/mcp"))
+            .header("accept", "application/json")
+            .json(&message);
         let answer = block_on(self.send(request))?;
         if let Some(error) = answer.get("error") {
             return Err(Failure::new(failure::GENERAL, text_of(error, "message")).into());
         }
         let result = answer.get("result").unwrap_or(&Value::Null);
-        let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = result
+            .pointer("/content/0/text")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         let structured = result.get("structuredContent").cloned().unwrap_or(Value::Null);
         if result.get("isError").and_then(Value::as_bool).unwrap_or(false) {
             return Err(refused(&structured, 400, &text).into());
@@ -136,7 +150,11 @@ impl Client {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
-        let response = request.bearer_auth(&self.key).send().await.map_err(|error| self.unreachable(&error))?;
+        let response = request
+            .bearer_auth(&self.key)
+            .send()
+            .await
+            .map_err(|error| self.unreachable(&error))?;
         let status = response.status().as_u16();
         let text = response.text().await.map_err(|error| self.unreachable(&error))?;
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -162,15 +180,22 @@ impl Client {
 
 /// An answer of the gateway that says no, in problem form or in the form of a tool error.
 fn refused(body: &Value, status: u16, fallback: &str) -> Failure {
-    let status = body.get("status_code").or(body.get("status")).and_then(Value::as_u64).map_or(status, |status| {
-        u16::try_from(status).unwrap_or(500)
-    });
+    let status = body
+        .get("status_code")
+        .or(body.get("status"))
+        .and_then(Value::as_u64)
+        .map_or(status, |status| u16::try_from(status).unwrap_or(500));
     let what = ["detail", "error", "message", "title"]
         .iter()
         .find_map(|name| body.get(name).and_then(Value::as_str))
         .unwrap_or(fallback)
         .to_owned();
-    let text = |names: &[&str]| names.iter().find_map(|name| body.get(name).and_then(Value::as_str)).map(str::to_owned);
+    let text = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| body.get(name).and_then(Value::as_str))
+            .map(str::to_owned)
+    };
     Failure {
         what,
         next: None,
@@ -181,7 +206,11 @@ fn refused(body: &Value, status: u16, fallback: &str) -> Failure {
 }
 
 fn text_of(value: &Value, field: &str) -> String {
-    value.get(field).and_then(Value::as_str).unwrap_or("the gateway refused the call").to_owned()
+    value
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or("the gateway refused the call")
+        .to_owned()
 }
 
 fn variable_text(name: &str) -> Option<String> {
@@ -201,7 +230,11 @@ fn is_loopback(url: &str) -> bool {
 
 /// Client commands do one thing after the other: one thread is enough.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?.block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?
+        .block_on(work)
 }
 
 #[cfg(test)]
@@ -213,7 +246,10 @@ mod tests {
         for (given, base) in [
             ("http://127.0.0.1:7700/mcp", "http://127.0.0.1:7700"),
             ("http://127.0.0.1:7700/", "http://127.0.0.1:7700"),
-            ("https://memory.example.org/agents/mcp/", "https://memory.example.org/agents"),
+            (
+                "https://memory.example.org/agents/mcp/",
+                "https://memory.example.org/agents",
+            ),
         ] {
             assert_eq!(without_mcp(given), base);
         }
@@ -221,10 +257,17 @@ mod tests {
 
     #[test]
     fn a_refusal_keeps_code_and_exit() {
-        let tool = json!({"error": "no such memory", "error_code": "not_found", "status_code": 404, "request_id": "r1"});
+        let tool =
+            json!({"error": "no such memory", "error_code": "not_found", "status_code": 404, "request_id": "r1"});
         let failure = refused(&tool, 200, "");
-        assert_eq!((failure.what.as_str(), failure.exit), ("no such memory", failure::NOT_FOUND));
-        assert_eq!((failure.code.as_deref(), failure.request_id.as_deref()), (Some("not_found"), Some("r1")));
+        assert_eq!(
+            (failure.what.as_str(), failure.exit),
+            ("no such memory", failure::NOT_FOUND)
+        );
+        assert_eq!(
+            (failure.code.as_deref(), failure.request_id.as_deref()),
+            (Some("not_found"), Some("r1"))
+        );
         assert_eq!(refused(&Value::Null, 503, "busy").exit, failure::UNAVAILABLE);
     }
 }

@@ -28,18 +28,18 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(exit: u8, what: impl Into<String>) -> Self {
-        Self { what: what.into(), next: None, code: None, request_id: None, exit }
+        Self {
+            what: what.into(),
+            next: None,
+            code: None,
+            request_id: None,
+            exit,
+        }
     }
 
     #[must_use]
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
-        self
-    }
-
-    #[must_use]
-    pub(crate) fn code(mut self, code: impl Into<String>) -> Self {
-        self.code = Some(code.into());
         self
     }
 
@@ -109,19 +109,35 @@ mod tests {
 
     #[test]
     fn the_exit_code_survives_a_context_only_where_it_must() {
-        let failure = Failure::new(NOT_FOUND, "no such key").code("not_found");
+        let failure = Failure {
+            code: Some("not_found".to_owned()),
+            ..Failure::new(NOT_FOUND, "no such key")
+        };
         let error = anyhow::Error::from(failure.clone());
         assert_eq!(Failure::from_error(&error), failure);
         let secret = SecretError::Empty("pepper".into());
         let error = Err::<(), _>(secret).context("start the gateway").expect_err("an error");
         let shown = Failure::from_error(&error);
-        assert_eq!((shown.exit, shown.what.as_str()), (CONFIGURATION, "start the gateway: pepper is empty"));
+        assert_eq!(
+            (shown.exit, shown.what.as_str()),
+            (CONFIGURATION, "start the gateway: pepper is empty")
+        );
         assert_eq!(Failure::from_error(&anyhow::anyhow!("plain")).exit, GENERAL);
     }
 
     #[test]
     fn statuses_have_exit_codes() {
-        for (status, exit) in [(400, 1), (401, 4), (403, 4), (404, 3), (409, 5), (422, 1), (429, 6), (503, 6), (504, 7)] {
+        for (status, exit) in [
+            (400, 1),
+            (401, 4),
+            (403, 4),
+            (404, 3),
+            (409, 5),
+            (422, 1),
+            (429, 6),
+            (503, 6),
+            (504, 7),
+        ] {
             assert_eq!(exit_of_status(status), exit, "{status}");
         }
     }

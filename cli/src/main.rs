@@ -16,7 +16,10 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-#[expect(unsafe_code, reason = "jemalloc reads its settings from a symbol of this name before main runs")]
+#[expect(
+    unsafe_code,
+    reason = "jemalloc reads its settings from a symbol of this name before main runs"
+)]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static ALLOCATOR_SETTINGS: &[u8] = b"background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0,narenas:4\0";
 

@@ -49,12 +49,21 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// Columns as wide as their widest cell, no borders.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        cells.chain(head.get(column).map(|title| title.len())).max().unwrap_or(0)
+        let cells = rows
+            .iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count());
+        cells
+            .chain(head.get(column).map(|title| title.len()))
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let padded: Vec<String> = cells
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
         format!("{}\n", padded.join("  ").trim_end())
     };
     let mut text = line(&mut head.iter().copied());
@@ -80,7 +89,10 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_lines_end_without_blanks() {
-        let rows = [vec!["a".to_owned(), "long cell".to_owned()], vec!["bcdef".to_owned(), String::new()]];
+        let rows = [
+            vec!["a".to_owned(), "long cell".to_owned()],
+            vec!["bcdef".to_owned(), String::new()],
+        ];
         assert_eq!(table(&["ID", "NAME"], &rows), "ID     NAME\na      long cell\nbcdef\n");
     }
 }

@@ -16,11 +16,19 @@ fn help_names_every_noun_and_no_old_name() {
     let output = run(home.path(), &["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let text = stdout(&output);
-    for noun in ["dev", "node", "gateway", "status", "tenant", "key", "memory", "config", "cert", "version"] {
-        assert!(text.lines().any(|line| line.trim_start().starts_with(noun)), "{noun} is missing in\n{text}");
+    for noun in [
+        "dev", "node", "gateway", "status", "tenant", "key", "memory", "config", "cert", "version",
+    ] {
+        assert!(
+            text.lines().any(|line| line.trim_start().starts_with(noun)),
+            "{noun} is missing in\n{text}"
+        );
     }
     assert!(!text.contains("create-tenant"), "{text}");
-    assert!(text.contains("WAGGLE__SECTION__KEY"), "the order of precedence is missing in\n{text}");
+    assert!(
+        text.contains("WAGGLE__SECTION__KEY"),
+        "the order of precedence is missing in\n{text}"
+    );
     let dev = stdout(&run(home.path(), &["dev", "--help"]));
     assert!(!dev.contains("conformance"), "{dev}");
 }
@@ -28,7 +36,13 @@ fn help_names_every_noun_and_no_old_name() {
 #[test]
 fn wrong_usage_ends_with_2_and_starts_nothing() {
     let home = home();
-    for arguments in [&["nodes"][..], &["dev", "--lisen", "1"], &["key", "create"], &["memory", "search", "x", "--limit", "0"], &[]] {
+    for arguments in [
+        &["nodes"][..],
+        &["dev", "--lisen", "1"],
+        &["key", "create"],
+        &["memory", "search", "x", "--limit", "0"],
+        &[],
+    ] {
         let output = run(home.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
         assert!(stdout(&output).is_empty(), "{arguments:?}");
@@ -74,9 +88,17 @@ fn the_origin_of_every_value_is_shown() {
         .output()
         .expect("start");
     let text = stdout(&output);
-    let line = |key: &str| text.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+    let line = |key: &str| {
+        text.lines()
+            .find(|line| line.starts_with(key))
+            .unwrap_or_default()
+            .to_owned()
+    };
     assert!(line("node.data_dir").ends_with("node.toml:2"), "{text}");
-    assert!(line("log.format").ends_with("environment WAGGLE__LOG__FORMAT"), "{text}");
+    assert!(
+        line("log.format").ends_with("environment WAGGLE__LOG__FORMAT"),
+        "{text}"
+    );
     assert!(line("raft.heartbeat_interval").ends_with("default"), "{text}");
 }
 
@@ -100,7 +122,11 @@ fn a_role_without_certificates_does_not_start_and_names_the_file() {
     fs::rename(home.path().join("gateway-1.key"), home.path().join("node-1.key")).expect("rename");
     let output = run(home.path(), &arguments);
     assert_eq!(output.status.code(), Some(78));
-    assert!(stderr(&output).contains("this certificate is for gateway 1"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("this certificate is for gateway 1"),
+        "{}",
+        stderr(&output)
+    );
     assert!(!home.path().join("d").exists(), "a refused start leaves nothing behind");
 
     let again = run(home.path(), &["cert", "create-ca", "--dir", dir]);
@@ -122,7 +148,11 @@ fn a_node_without_identity_does_not_start() {
     fs::write(&node, format!("[node]\ndata_dir = \"d\"\n{tls}")).expect("write");
     let output = run(home.path(), &["node", "--config", node.to_str().expect("path")]);
     assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
-    assert!(stderr(&output).contains("holds no identity") && stderr(&output).contains("--init"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("holds no identity") && stderr(&output).contains("--init"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -134,11 +164,18 @@ fn client_commands_say_what_they_lack() {
 
     let output = run(home.path(), &["status", "--url", "http://127.0.0.1:9"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("no API key is known here"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("no API key is known here"),
+        "{}",
+        stderr(&output)
+    );
 
     // Port 9 has no listener.
-    let output =
-        waggle(home.path()).args(["status", "--url", "http://127.0.0.1:9"]).env("WAGGLE_KEY", "wg_x").output().expect("start");
+    let output = waggle(home.path())
+        .args(["status", "--url", "http://127.0.0.1:9"])
+        .env("WAGGLE_KEY", "wg_x")
+        .output()
+        .expect("start");
     assert_eq!(output.status.code(), Some(6), "{}", stderr(&output));
     assert!(stderr(&output).contains("waggle dev"), "{}", stderr(&output));
 }
@@ -151,7 +188,13 @@ fn a_key_file_that_others_may_read_is_refused() {
     let file = home.path().join("key");
     fs::write(&file, "wg_dev_a_b_c\n").expect("write");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("chmod");
-    let arguments = ["status", "--url", "http://127.0.0.1:9", "--key-file", file.to_str().expect("path")];
+    let arguments = [
+        "status",
+        "--url",
+        "http://127.0.0.1:9",
+        "--key-file",
+        file.to_str().expect("path"),
+    ];
     let output = run(home.path(), &arguments);
     assert_eq!(output.status.code(), Some(78));
     assert!(stderr(&output).contains("chmod 600"), "{}", stderr(&output));
@@ -163,14 +206,27 @@ fn a_key_file_that_others_may_read_is_refused() {
 fn an_id_that_is_a_path_is_refused_before_it_is_sent() {
     let home = home();
     let output = waggle(home.path())
-        .args(["key", "revoke", "--api-key-id", "../tenants", "--url", "http://127.0.0.1:9"])
+        .args([
+            "key",
+            "revoke",
+            "--api-key-id",
+            "../tenants",
+            "--url",
+            "http://127.0.0.1:9",
+        ])
         .env("WAGGLE_KEY", "wg_x")
         .output()
         .expect("start");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     // The old name knows 0 and 1 only.
     let output = waggle(home.path())
-        .args(["revoke-api-key", "--api-key-id", "../tenants", "--url", "http://127.0.0.1:9"])
+        .args([
+            "revoke-api-key",
+            "--api-key-id",
+            "../tenants",
+            "--url",
+            "http://127.0.0.1:9",
+        ])
         .env("WAGGLE_KEY", "wg_x")
         .output()
         .expect("start");

@@ -21,7 +21,11 @@ impl Server {
     fn start(name: &'static str, mut command: Command, is_ready: impl Fn(&str) -> Option<Value>) -> (Self, Value) {
         let log = tempfile::tempfile().expect("temporary file");
         let reader = log.try_clone().expect("clone");
-        let child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("start the server");
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("start the server");
         let mut server = Self { child, name };
         if name == "dev" {
             let mut line = String::new();
@@ -37,14 +41,23 @@ impl Server {
                 return (server, ready);
             }
             let ended = server.child.try_wait().expect("look");
-            assert!(ended.is_none() && Instant::now() < deadline, "{name} is not ready ({ended:?}); its log:\n{text}");
+            assert!(
+                ended.is_none() && Instant::now() < deadline,
+                "{name} is not ready ({ended:?}); its log:\n{text}"
+            );
             std::thread::yield_now();
         }
     }
 
     fn stop(mut self) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .expect("kill")
+                .success()
+        );
         let status = self.child.wait().expect("wait");
         assert_eq!(status.code(), Some(0), "{} ended with {status}", self.name);
     }
@@ -60,17 +73,23 @@ impl Drop for Server {
 fn all(mut log: std::fs::File) -> String {
     use std::io::Seek as _;
     let mut text = String::new();
-    log.rewind().and_then(|()| log.read_to_string(&mut text)).expect("read the log");
+    log.rewind()
+        .and_then(|()| log.read_to_string(&mut text))
+        .expect("read the log");
     text
 }
 
 fn ready_in_log(line: &str) -> Option<Value> {
-    serde_json::from_str::<Value>(line).ok().filter(|event| event["message"] == "ready")
+    serde_json::from_str::<Value>(line)
+        .ok()
+        .filter(|event| event["message"] == "ready")
 }
 
 fn dev(home: &Path, data: &Path) -> Command {
     let mut command = waggle(home);
-    command.args(["dev", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    command
+        .args(["dev", "--json", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data);
     command
 }
 
@@ -91,11 +110,20 @@ fn dev_and_then_two_processes_serve_the_same_data() {
     // A second one on the same data is told why it cannot start.
     let second = dev(home, &data).output().expect("start");
     assert_eq!(second.status.code(), Some(5), "{}", stderr(&second));
-    assert!(stderr(&second).contains("another waggle process uses"), "{}", stderr(&second));
+    assert!(
+        stderr(&second).contains("another waggle process uses"),
+        "{}",
+        stderr(&second)
+    );
 
     // Client commands find it by the context.
     let added = json(home, &["memory", "add", "we deploy on Fridays", "--json"]);
-    let id = added["id"].as_str().or(added["node_id"].as_str()).or(added["node"]["id"].as_str()).expect("an id").to_owned();
+    let id = added["id"]
+        .as_str()
+        .or(added["node_id"].as_str())
+        .or(added["node"]["id"].as_str())
+        .expect("an id")
+        .to_owned();
     let found = stdout(&run(home, &["memory", "search", "when do we deploy"]));
     assert!(found.contains("we deploy on Fridays"), "{found}");
     assert!(stdout(&run(home, &["memory", "show", &id])).contains("we deploy on Fridays"));
@@ -104,20 +132,38 @@ fn dev_and_then_two_processes_serve_the_same_data() {
 
     // Tenants and keys, with the operator's key of the data directory.
     let tenant = json(home, &["tenant", "create", "--tenant-id", "team", "--name", "Team"]);
-    assert_eq!((tenant["tenant_id"].as_str(), tenant["name"].as_str()), (Some("team"), Some("Team")));
+    assert_eq!(
+        (tenant["tenant_id"].as_str(), tenant["name"].as_str()),
+        (Some("team"), Some("Team"))
+    );
     json(home, &["create-tenant", "--tenant-id", "team", "--name", "Team"]);
     let made = json(home, &["key", "create", "--tenant-id", "team", "--name", "agents"]);
     let kid = made["api_key_id"].as_str().expect("an id").to_owned();
-    assert!(made["raw_api_key"].as_str().is_some_and(|raw| raw.starts_with("wg_dev_")), "{made}");
+    assert!(
+        made["raw_api_key"]
+            .as_str()
+            .is_some_and(|raw| raw.starts_with("wg_dev_")),
+        "{made}"
+    );
     let listed = json(home, &["key", "list", "--tenant-id", "team", "--json"]);
     assert_eq!(listed["api_keys"][0]["status"], "active");
     assert!(!listed.to_string().contains("raw_api_key"));
     assert_eq!(json(home, &["key", "revoke", "--api-key-id", &kid])["revoked"], true);
-    assert_eq!(json(home, &["list-api-keys", "--tenant-id", "team", "--json"])["api_keys"][0]["status"], "revoked");
+    assert_eq!(
+        json(home, &["list-api-keys", "--tenant-id", "team", "--json"])["api_keys"][0]["status"],
+        "revoked"
+    );
     let unknown = run(home, &["key", "revoke", "--api-key-id", "nobody"]);
     assert_eq!(unknown.status.code(), Some(3), "{}", stderr(&unknown));
-    assert!(stderr(&unknown).contains("docs/errors/not_found.md"), "{}", stderr(&unknown));
-    assert_eq!(run(home, &["revoke-api-key", "--api-key-id", "nobody"]).status.code(), Some(1));
+    assert!(
+        stderr(&unknown).contains("docs/errors/not_found.md"),
+        "{}",
+        stderr(&unknown)
+    );
+    assert_eq!(
+        run(home, &["revoke-api-key", "--api-key-id", "nobody"]).status.code(),
+        Some(1)
+    );
     server.stop();
 
     // The same key after a restart.
@@ -132,8 +178,12 @@ fn dev_and_then_two_processes_serve_the_same_data() {
     command.env("WAGGLE__NODE__ADMIN_LISTEN", "127.0.0.1:0");
     let (node, ready) = Server::start("node", command, ready_in_log);
     let mut command = waggle(home);
-    command.args(["gateway", "--config"]).arg(data.join("config/gateway.toml"));
-    command.env("WAGGLE__GATEWAY__LISTEN", "127.0.0.1:0").env("WAGGLE__GATEWAY__ADMIN_LISTEN", "127.0.0.1:0");
+    command
+        .args(["gateway", "--config"])
+        .arg(data.join("config/gateway.toml"));
+    command
+        .env("WAGGLE__GATEWAY__LISTEN", "127.0.0.1:0")
+        .env("WAGGLE__GATEWAY__ADMIN_LISTEN", "127.0.0.1:0");
     command.env("WAGGLE__GATEWAY__NODE", ready["address"].as_str().expect("an address"));
     let (gateway, ready) = Server::start("gateway", command, ready_in_log);
     let url = format!("http://{}", ready["address"].as_str().expect("an address"));

@@ -9,24 +9,18 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
-};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use waggle_memory::time::Millis;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use crate::checked::TlsFiles;
-use crate::identity::{self, Access, IdentityError, SecretError};
+use crate::identity::{self, IdentityError, SecretError};
 
-const CA_LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-const LEAF_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Machines' clocks differ a little: a new certificate must be good on all of them at once.
-const BACKDATED: Duration = Duration::from_secs(3600);
+mod make;
+
+pub use make::{create, create_ca};
 
 /// What a process may do towards others. A node's certificate grants the most: guard its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +57,13 @@ impl Subject {
 
     fn from_uri(uri: &str) -> Option<Self> {
         let (role, id) = uri.strip_prefix("waggle://")?.split_once('/')?;
-        let role = [Role::Node, Role::Gateway].into_iter().find(|known| known.word() == role)?;
-        Some(Self { role, id: id.parse().ok()? })
+        let role = [Role::Node, Role::Gateway]
+            .into_iter()
+            .find(|known| known.word() == role)?;
+        Some(Self {
+            role,
+            id: id.parse().ok()?,
+        })
     }
 }
 
@@ -81,13 +80,25 @@ pub enum CertificateError {
     #[error("{}: {why}", .path.display())]
     Malformed { path: PathBuf, why: String },
     #[error("{}: this certificate is for {found}, but a {} needs one of its own role", .path.display(), .needed.word())]
-    WrongRole { path: PathBuf, found: Subject, needed: Role },
+    WrongRole {
+        path: PathBuf,
+        found: Subject,
+        needed: Role,
+    },
     #[error("{}: this certificate is for {found}, but this process is {needed}", .path.display())]
-    WrongId { path: PathBuf, found: Subject, needed: Subject },
+    WrongId {
+        path: PathBuf,
+        found: Subject,
+        needed: Subject,
+    },
     #[error("{}: not valid before {from}, and it is {now}; check the clock of this machine", .path.display())]
     NotYet { path: PathBuf, from: Millis, now: Millis },
     #[error("{}: expired at {end}; make a new one with `waggle cert create-{}`", .path.display(), .subject.role.word())]
-    Expired { path: PathBuf, subject: Subject, end: Millis },
+    Expired {
+        path: PathBuf,
+        subject: Subject,
+        end: Millis,
+    },
     #[error("{} is not signed by the authority in {}", .certificate.display(), .ca.display())]
     OtherAuthority { certificate: PathBuf, ca: PathBuf },
     #[error("{} is not the key of the certificate in {}", .key.display(), .certificate.display())]
@@ -141,47 +152,11 @@ pub fn files(dir: &Path, subject: Subject) -> TlsFiles {
 /// ours can be talked into an older protocol. Call it first of all; a second call changes nothing.
 pub fn install_provider() {
     let mut provider = rustls::crypto::ring::default_provider();
-    provider.cipher_suites.retain(|suite| suite.version().version == rustls::ProtocolVersion::TLSv1_3);
+    provider
+        .cipher_suites
+        .retain(|suite| suite.version().version == rustls::ProtocolVersion::TLSv1_3);
     // Err: somebody was first, which only a test binary can arrange.
     drop(provider.install_default());
-}
-
-/// Makes a new authority in `dir`: `ca.pem` and `ca.key`. Whoever has the key can make nodes of this cluster.
-pub fn create_ca(dir: &Path, now: Millis) -> Result<PathBuf, CertificateError> {
-    let (certificate, key) = (dir.join("ca.pem"), dir.join("ca.key"));
-    refuse_existing(&[&certificate, &key])?;
-    let key_pair = KeyPair::generate()?;
-    let mut params = params_for("waggle cluster authority", now, CA_LIFE);
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let made = params.self_signed(&key_pair)?;
-    identity::write(&key, key_pair.serialize_pem().as_bytes(), Access::Owner)?;
-    identity::write(&certificate, made.pem().as_bytes(), Access::Everyone)?;
-    Ok(certificate)
-}
-
-/// Makes a certificate for one process, signed by the authority in `dir`.
-pub fn create(dir: &Path, subject: Subject, now: Millis) -> Result<TlsFiles, CertificateError> {
-    let files = files(dir, subject);
-    refuse_existing(&[&files.certificate, &files.key])?;
-    let ca_pem = read(&files.ca)?;
-    let ca_key = read_key(&dir.join("ca.key"))?;
-    let issuer = Issuer::from_ca_cert_pem(&ca_pem, KeyPair::from_pem(&ca_key)?)?;
-    let key_pair = KeyPair::generate()?;
-    let mut params = params_for(&subject.dns_name(), now, LEAF_LIFE);
-    params.subject_alt_names =
-        vec![SanType::DnsName(subject.dns_name().try_into()?), SanType::URI(subject.uri().try_into()?)];
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    // Nodes also call each other.
-    params.extended_key_usages = match subject.role {
-        Role::Node => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
-        Role::Gateway => vec![ExtendedKeyUsagePurpose::ClientAuth],
-    };
-    params.use_authority_key_identifier_extension = true;
-    let made = params.signed_by(&key_pair, &issuer)?;
-    identity::write(&files.key, key_pair.serialize_pem().as_bytes(), Access::Owner)?;
-    identity::write(&files.certificate, made.pem().as_bytes(), Access::Everyone)?;
-    Ok(files)
 }
 
 /// Reads what a process needs and proves it: right role, in time, one authority, one key.
@@ -199,20 +174,41 @@ pub fn load(files: &TlsFiles, role: Role, now: Millis) -> Result<Material, Certi
         why: "the certificate names no node and no gateway; make one with `waggle cert`".to_owned(),
     })?;
     if subject.role != role {
-        return Err(CertificateError::WrongRole { path: path(), found: subject, needed: role });
+        return Err(CertificateError::WrongRole {
+            path: path(),
+            found: subject,
+            needed: role,
+        });
     }
     if certificate.verify_signature(Some(ca.public_key())).is_err() {
-        return Err(CertificateError::OtherAuthority { certificate: path(), ca: files.ca.clone() });
+        return Err(CertificateError::OtherAuthority {
+            certificate: path(),
+            ca: files.ca.clone(),
+        });
     }
     let (from, expires_at) = life(&certificate);
     if now < from {
-        return Err(CertificateError::NotYet { path: path(), from, now });
+        return Err(CertificateError::NotYet {
+            path: path(),
+            from,
+            now,
+        });
     }
     if now >= expires_at {
-        return Err(CertificateError::Expired { path: path(), subject, end: expires_at });
+        return Err(CertificateError::Expired {
+            path: path(),
+            subject,
+            end: expires_at,
+        });
     }
     check_key(files, &der, &key_pem)?;
-    Ok(Material { subject, ca_pem, certificate_pem, key_pem, expires_at })
+    Ok(Material {
+        subject,
+        ca_pem,
+        certificate_pem,
+        key_pem,
+        expires_at,
+    })
 }
 
 impl Material {
@@ -221,7 +217,11 @@ impl Material {
         if self.subject == needed {
             return Ok(());
         }
-        Err(CertificateError::WrongId { path: files.certificate.clone(), found: self.subject, needed })
+        Err(CertificateError::WrongId {
+            path: files.certificate.clone(),
+            found: self.subject,
+            needed,
+        })
     }
 }
 
@@ -242,12 +242,19 @@ pub fn peer(chain: &[CertificateDer<'_>], allowed: &[Role]) -> Result<Subject, P
     let der = chain.first().ok_or(PeerError::Absent)?;
     let (_, certificate) = X509Certificate::from_der(der).map_err(|_| PeerError::Unnamed)?;
     let subject = subject_of(&certificate).ok_or(PeerError::Unnamed)?;
-    if allowed.contains(&subject.role) { Ok(subject) } else { Err(PeerError::NotAllowed(subject)) }
+    if allowed.contains(&subject.role) {
+        Ok(subject)
+    } else {
+        Err(PeerError::NotAllowed(subject))
+    }
 }
 
 /// Every certificate of a directory, by name.
 pub fn list(dir: &Path) -> Result<Vec<Described>, CertificateError> {
-    let unreadable = |source| CertificateError::Unreadable { path: dir.to_owned(), source };
+    let unreadable = |source| CertificateError::Unreadable {
+        path: dir.to_owned(),
+        source,
+    };
     let mut paths: Vec<PathBuf> = fs::read_dir(dir)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
         .map_err(unreadable)?;
@@ -259,36 +266,27 @@ pub fn list(dir: &Path) -> Result<Vec<Described>, CertificateError> {
             let der = first_certificate(&path, &read(&path)?)?;
             let certificate = parse(&path, &der)?;
             let (_, expires_at) = life(&certificate);
-            Ok(Described { subject: subject_of(&certificate), expires_at, path })
+            Ok(Described {
+                subject: subject_of(&certificate),
+                expires_at,
+                path,
+            })
         })
         .collect()
 }
 
-fn params_for(name: &str, now: Millis, life: Duration) -> CertificateParams {
-    let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    let now = Duration::from_millis(u64::try_from(now.0).unwrap_or(0));
-    let mut params = CertificateParams::default();
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, name);
-    params.not_before = epoch + now.saturating_sub(BACKDATED);
-    params.not_after = epoch + now + life;
-    params
-}
-
-fn refuse_existing(paths: &[&PathBuf]) -> Result<(), CertificateError> {
-    match paths.iter().find(|path| path.exists()) {
-        Some(path) => Err(CertificateError::Exists((*path).clone())),
-        None => Ok(()),
-    }
-}
-
 fn read(path: &Path) -> Result<String, CertificateError> {
-    fs::read_to_string(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })
+    fs::read_to_string(path).map_err(|source| CertificateError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn read_key(path: &Path) -> Result<String, CertificateError> {
-    let metadata =
-        fs::metadata(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;
+    let metadata = fs::metadata(path).map_err(|source| CertificateError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
     identity::check_private(path, &metadata)?;
     read(path)
 }
@@ -301,10 +299,12 @@ fn first_certificate(path: &Path, pem: &str) -> Result<CertificateDer<'static>, 
 }
 
 fn parse<'a>(path: &Path, der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, CertificateError> {
-    X509Certificate::from_der(der).map(|(_, certificate)| certificate).map_err(|error| CertificateError::Malformed {
-        path: path.to_owned(),
-        why: format!("not a certificate: {error}"),
-    })
+    X509Certificate::from_der(der)
+        .map(|(_, certificate)| certificate)
+        .map_err(|error| CertificateError::Malformed {
+            path: path.to_owned(),
+            why: format!("not a certificate: {error}"),
+        })
 }
 
 fn subject_of(certificate: &X509Certificate<'_>) -> Option<Subject> {
@@ -322,7 +322,10 @@ fn subject_of(certificate: &X509Certificate<'_>) -> Option<Subject> {
 
 fn life(certificate: &X509Certificate<'_>) -> (Millis, Millis) {
     let validity = certificate.validity();
-    (Millis(validity.not_before.timestamp() * 1_000), Millis(validity.not_after.timestamp() * 1_000))
+    (
+        Millis(validity.not_before.timestamp() * 1_000),
+        Millis(validity.not_after.timestamp() * 1_000),
+    )
 }
 
 fn check_key(files: &TlsFiles, der: &CertificateDer<'static>, key_pem: &str) -> Result<(), CertificateError> {
@@ -333,7 +336,10 @@ fn check_key(files: &TlsFiles, der: &CertificateDer<'static>, key_pem: &str) -> 
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     rustls::sign::CertifiedKey::from_der(vec![der.clone()], key, &provider)
         .map(|_| ())
-        .map_err(|_| CertificateError::OtherKey { key: files.key.clone(), certificate: files.certificate.clone() })
+        .map_err(|_| CertificateError::OtherKey {
+            key: files.key.clone(),
+            certificate: files.certificate.clone(),
+        })
 }
 
 #[cfg(test)]

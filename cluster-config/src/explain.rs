@@ -28,7 +28,13 @@ pub fn rows(raw: &Raw, role: Role) -> Vec<Row> {
                 Some((value, origin)) => (Some(show(key, &value)), origin.to_string()),
                 None => (None, "not set".to_owned()),
             };
-            Row { key: key.path, value, origin, variable: key.variable(), doc: key.doc }
+            Row {
+                key: key.path,
+                value,
+                origin,
+                variable: key.variable(),
+                doc: key.doc,
+            }
         })
         .collect()
 }
@@ -41,7 +47,8 @@ pub fn keys_reference() -> String {
         let default = match key.default {
             Default::Required => "**required**".to_owned(),
             Default::Nothing => "-".to_owned(),
-            _ => effective(&Raw::default(), key).map_or_else(String::new, |(value, _)| format!("`{}`", show(key, &value))),
+            _ => effective(&Raw::default(), key)
+                .map_or_else(String::new, |(value, _)| format!("`{}`", show(key, &value))),
         };
         // Writing to a String cannot fail.
         let _ = writeln!(
@@ -60,7 +67,14 @@ pub fn keys_reference() -> String {
 pub fn limits_reference() -> String {
     let mut page = String::from("| bound | value | what | costs |\n|---|---|---|---|\n");
     for bound in limits::ALL {
-        let _ = writeln!(page, "| `{}` | {} | {} | {} |", bound.name, show_bound(bound), bound.doc.trim(), bound.cost);
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} | {} |",
+            bound.name,
+            show_bound(bound),
+            bound.doc.trim(),
+            bound.cost
+        );
     }
     page
 }

@@ -88,9 +88,17 @@ pub enum IdentityError {
     #[error("{} holds an identity already ({}); use an empty directory", .path.display(), .found.node)]
     Exists { path: PathBuf, found: Identity },
     #[error("{}: '{text}' is not {expected}", .path.display())]
-    Malformed { path: PathBuf, text: String, expected: &'static str },
+    Malformed {
+        path: PathBuf,
+        text: String,
+        expected: &'static str,
+    },
     #[error("{action} {}: {source}", .path.display())]
-    Io { action: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
 }
 
 impl Identity {
@@ -103,22 +111,42 @@ impl Identity {
             text: cluster,
             expected: "a cluster id, 32 hexadecimal digits",
         })?;
-        let node = node.strip_prefix("nod_").and_then(|digits| digits.parse().ok()).filter(|id| *id > 0).map(NodeId).ok_or(
-            IdentityError::Malformed { path: dir.node_id(), text: node, expected: "a node id, such as nod_1" },
-        )?;
+        let node = node
+            .strip_prefix("nod_")
+            .and_then(|digits| digits.parse().ok())
+            .filter(|id| *id > 0)
+            .map(NodeId)
+            .ok_or(IdentityError::Malformed {
+                path: dir.node_id(),
+                text: node,
+                expected: "a node id, such as nod_1",
+            })?;
         Ok(Self { cluster, node })
     }
 
     /// Gives an empty data directory its identity; refuses one that has one.
     pub fn create(dir: &DataDir, identity: Self) -> Result<Self, IdentityError> {
         match Self::load(dir) {
-            Ok(found) => return Err(IdentityError::Exists { path: dir.root.clone(), found }),
+            Ok(found) => {
+                return Err(IdentityError::Exists {
+                    path: dir.root.clone(),
+                    found,
+                });
+            }
             Err(IdentityError::Missing(_)) => {}
             Err(other) => return Err(other),
         }
-        write(&dir.cluster_id(), format!("{}\n", identity.cluster).as_bytes(), Access::Everyone)?;
+        write(
+            &dir.cluster_id(),
+            format!("{}\n", identity.cluster).as_bytes(),
+            Access::Everyone,
+        )?;
         // Last: with this file the identity is complete.
-        write(&dir.node_id(), format!("{}\n", identity.node).as_bytes(), Access::Everyone)?;
+        write(
+            &dir.node_id(),
+            format!("{}\n", identity.node).as_bytes(),
+            Access::Everyone,
+        )?;
         Ok(identity)
     }
 }
@@ -169,16 +197,28 @@ pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), IdentityEr
         return Err(io("write")(error));
     }
     // Without it the name may be gone after a loss of power.
-    fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(io("sync the directory of"))
+    fs::File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(io("sync the directory of"))
 }
 
 /// A secret file: one line. Refuses one that others may read.
 pub fn read_secret(path: &Path) -> Result<String, SecretError> {
-    let metadata = fs::metadata(path).map_err(|source| SecretError::Io { path: path.to_owned(), source })?;
+    let metadata = fs::metadata(path).map_err(|source| SecretError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
     check_private(path, &metadata)?;
-    let text = fs::read_to_string(path).map_err(|source| SecretError::Io { path: path.to_owned(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| SecretError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
     let text = text.trim();
-    if text.is_empty() { Err(SecretError::Empty(path.to_owned())) } else { Ok(text.to_owned()) }
+    if text.is_empty() {
+        Err(SecretError::Empty(path.to_owned()))
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -196,7 +236,14 @@ pub(crate) fn check_private(path: &Path, metadata: &fs::Metadata) -> Result<(), 
     use std::os::unix::fs::PermissionsExt as _;
     let mode = metadata.permissions().mode() & 0o777;
     // A group may read it: that is how systemd and Kubernetes hand secrets to a service.
-    if mode & 0o037 != 0 { Err(SecretError::Open { path: path.to_owned(), mode }) } else { Ok(()) }
+    if mode & 0o037 != 0 {
+        Err(SecretError::Open {
+            path: path.to_owned(),
+            mode,
+        })
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(not(unix))]
@@ -205,11 +252,13 @@ pub(crate) fn check_private(_path: &Path, _metadata: &fs::Metadata) -> Result<()
 }
 
 fn read_line(path: &Path) -> Result<String, IdentityError> {
-    fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(|source| IdentityError::Io {
-        action: "read",
-        path: path.to_owned(),
-        source,
-    })
+    fs::read_to_string(path)
+        .map(|text| text.trim().to_owned())
+        .map_err(|source| IdentityError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })
 }
 
 #[cfg(unix)]
@@ -244,7 +293,10 @@ fn open_new(path: &Path, access: Access) -> io::Result<fs::File> {
 mod tests {
     use super::*;
 
-    const IDENTITY: Identity = Identity { cluster: ClusterId([7; 16]), node: NodeId(3) };
+    const IDENTITY: Identity = Identity {
+        cluster: ClusterId([7; 16]),
+        node: NodeId(3),
+    };
 
     #[test]
     fn an_identity_is_made_once() {
@@ -264,7 +316,10 @@ mod tests {
         Identity::create(&dir, IDENTITY).expect("empty directory");
         fs::write(dir.node_id(), "three").expect("write");
         let error = Identity::create(&dir, IDENTITY).expect_err("damaged");
-        assert!(error.to_string().ends_with("'three' is not a node id, such as nod_1"), "{error}");
+        assert!(
+            error.to_string().ends_with("'three' is not a node id, such as nod_1"),
+            "{error}"
+        );
     }
 
     #[cfg(unix)]
@@ -275,7 +330,13 @@ mod tests {
         let path = temp.path().join("secret");
         write(&path, b"hidden\n", Access::Owner).expect("write");
         assert_eq!(read_secret(&path).expect("private"), "hidden");
-        for (mode, fine) in [(0o400, true), (0o640, true), (0o644, false), (0o660, false), (0o602, false)] {
+        for (mode, fine) in [
+            (0o400, true),
+            (0o640, true),
+            (0o644, false),
+            (0o660, false),
+            (0o602, false),
+        ] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
             assert_eq!(read_secret(&path).is_ok(), fine, "{mode:o}");
         }

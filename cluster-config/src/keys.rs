@@ -36,11 +36,20 @@ pub enum Kind {
     Remote,
     /// A list of texts.
     List,
-    Count { min: u64, max: u64 },
+    Count {
+        min: u64,
+        max: u64,
+    },
     /// Bytes: a number, or a text such as `512MiB`.
-    Bytes { min: u64, max: u64 },
+    Bytes {
+        min: u64,
+        max: u64,
+    },
     /// A text such as `150ms`, `30s`, `2h`.
-    Time { min: Duration, max: Duration },
+    Time {
+        min: Duration,
+        max: Duration,
+    },
 }
 
 /// What holds when nobody says anything.
@@ -83,7 +92,13 @@ const fn ms(millis: u64) -> Duration {
 const MIB: u64 = 1024 * 1024;
 
 const fn key(path: &'static str, roles: &'static [Role], kind: Kind, default: Default, doc: &'static str) -> Key {
-    Key { path, kind, default, roles, doc }
+    Key {
+        path,
+        kind,
+        default,
+        roles,
+        doc,
+    }
 }
 
 /// Every key, in the order of the reference page.
@@ -220,7 +235,11 @@ mod tests {
     fn paths_are_unique_and_have_one_section() {
         for (index, key) in ALL.iter().enumerate() {
             assert_eq!(key.path.matches('.').count(), 1, "{}", key.path);
-            assert!(!ALL[..index].iter().any(|other| other.path == key.path), "{} twice", key.path);
+            assert!(
+                !ALL[..index].iter().any(|other| other.path == key.path),
+                "{} twice",
+                key.path
+            );
         }
     }
 }

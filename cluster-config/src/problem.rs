@@ -52,7 +52,12 @@ impl Problem {
     ];
 
     pub fn new(code: &'static str, what: impl Into<String>) -> Self {
-        Self { code, origin: None, what: what.into(), advice: String::new() }
+        Self {
+            code,
+            origin: None,
+            what: what.into(),
+            advice: String::new(),
+        }
     }
 
     #[must_use]
@@ -68,11 +73,18 @@ impl Problem {
     }
 
     fn place(&self) -> String {
-        self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default()
+        self.origin
+            .as_ref()
+            .map(|origin| format!("{origin}: "))
+            .unwrap_or_default()
     }
 
     fn next(&self) -> String {
-        if self.advice.is_empty() { String::new() } else { format!("; {}", self.advice) }
+        if self.advice.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", self.advice)
+        }
     }
 }
 
@@ -83,7 +95,11 @@ pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
     fn text(&self) -> String {
-        self.0.iter().map(|problem| format!("{problem} [{}]", problem.code)).collect::<Vec<_>>().join("\n")
+        self.0
+            .iter()
+            .map(|problem| format!("{problem} [{}]", problem.code))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// The value, or the problems if there are any.

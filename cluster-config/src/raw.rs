@@ -56,7 +56,10 @@ impl Raw {
             Err(error) => {
                 let problem = Problem::new("config_unreadable", format!("read {}: {error}", path.display()))
                     .advice("name a file that exists and that this user may read");
-                Self { problems: vec![problem], ..Self::default() }
+                Self {
+                    problems: vec![problem],
+                    ..Self::default()
+                }
             }
         }
     }
@@ -65,11 +68,15 @@ impl Raw {
     pub fn parse(text: &str, path: &Path) -> Self {
         let mut raw = Self::default();
         let line_of = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
-        let at = |offset: usize| Origin::File { path: path.to_owned(), line: line_of(offset) };
+        let at = |offset: usize| Origin::File {
+            path: path.to_owned(),
+            line: line_of(offset),
+        };
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in errors {
             let offset = error.span().map_or(0, |span| span.start);
-            raw.problems.push(Problem::new("config_syntax", error.message().to_owned()).at(at(offset)));
+            raw.problems
+                .push(Problem::new("config_syntax", error.message().to_owned()).at(at(offset)));
         }
         let base = path.parent().unwrap_or(Path::new(""));
         for (section, inside) in table.get_ref() {
@@ -94,9 +101,13 @@ impl Raw {
     /// Lets the environment override: every variable that starts with `WAGGLE__`.
     pub fn overlay_environment(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
         for (variable, text) in variables {
-            let Some(name) = variable.strip_prefix("WAGGLE__") else { continue };
+            let Some(name) = variable.strip_prefix("WAGGLE__") else {
+                continue;
+            };
             let path = name.to_lowercase().replacen("__", ".", 1);
-            let origin = Origin::Environment { variable: variable.clone() };
+            let origin = Origin::Environment {
+                variable: variable.clone(),
+            };
             match keys::find(&path) {
                 Some(key) => self.take(key, &Said::Text(&text), origin, Path::new("")),
                 None => self.unknown(&path, origin),
@@ -129,7 +140,8 @@ impl Raw {
                 self.values.insert(key.path, Given { value, origin });
             }
             Err(why) => {
-                self.problems.push(Problem::new("config_bad_value", format!("{}: {why}", key.path)).at(origin));
+                self.problems
+                    .push(Problem::new("config_bad_value", format!("{}: {why}", key.path)).at(origin));
             }
         }
     }
@@ -168,15 +180,20 @@ fn read(kind: Kind, said: &Said<'_>, base: &Path) -> Result<Value, String> {
         (Kind::Text, Said::Text(text)) => Ok(Value::Text((*text).to_owned())),
         (Kind::Word(words), Said::Text(text)) if words.contains(text) => Ok(Value::Text((*text).to_owned())),
         (Kind::Path, Said::Text(text)) if !text.is_empty() => Ok(Value::Path(base.join(text))),
-        (Kind::Listen, Said::Text(text)) => {
-            text.parse().map(Value::Listen).map_err(|_| format!("'{text}' is not {}", expected(kind)))
-        }
+        (Kind::Listen, Said::Text(text)) => text
+            .parse()
+            .map(Value::Listen)
+            .map_err(|_| format!("'{text}' is not {}", expected(kind))),
         (Kind::Remote, Said::Text(text)) if is_remote(text) => Ok(Value::Text((*text).to_owned())),
         (Kind::List, Said::List(items)) => Ok(Value::List(items.clone())),
         // In the environment and in flags a list is written with commas.
-        (Kind::List, Said::Text(text)) => {
-            Ok(Value::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()))
-        }
+        (Kind::List, Said::Text(text)) => Ok(Value::List(
+            text.split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        )),
         (Kind::Count { min, max }, said) => {
             let number = match said {
                 Said::Number(number) => Some(*number),
@@ -223,7 +240,11 @@ pub fn expected(kind: Kind) -> String {
         Kind::List => "a list of texts".to_owned(),
         Kind::Count { min, max } => format!("a number from {min} to {max}"),
         Kind::Bytes { min, max } => format!("bytes from {} to {}, such as 512MiB", show_bytes(min), show_bytes(max)),
-        Kind::Time { min, max } => format!("a time from {} to {}, such as 150ms or 30s", show_time(min), show_time(max)),
+        Kind::Time { min, max } => format!(
+            "a time from {} to {}, such as 150ms or 30s",
+            show_time(min),
+            show_time(max)
+        ),
     }
 }
 
@@ -233,9 +254,20 @@ fn is_remote(text: &str) -> bool {
     })
 }
 
-const BYTE_UNITS: [(&str, u64); 5] =
-    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
-const TIME_UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const BYTE_UNITS: [(&str, u64); 5] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
+const TIME_UNITS: [(&str, u64); 5] = [
+    ("ms", 1),
+    ("s", 1_000),
+    ("m", 60_000),
+    ("h", 3_600_000),
+    ("d", 86_400_000),
+];
 
 fn parse_bytes(text: &str) -> Option<u64> {
     let (number, factor) = BYTE_UNITS
@@ -246,16 +278,25 @@ fn parse_bytes(text: &str) -> Option<u64> {
 }
 
 fn parse_time(text: &str) -> Option<Duration> {
-    let (number, factor) =
-        TIME_UNITS.iter().find_map(|(unit, factor)| text.strip_suffix(unit).map(|number| (number, *factor)))?;
-    number.trim().parse::<u64>().ok()?.checked_mul(factor).map(Duration::from_millis)
+    let (number, factor) = TIME_UNITS
+        .iter()
+        .find_map(|(unit, factor)| text.strip_suffix(unit).map(|number| (number, *factor)))?;
+    number
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(factor)
+        .map(Duration::from_millis)
 }
 
 pub(crate) fn show_bytes(bytes: u64) -> String {
     BYTE_UNITS
         .iter()
         .find(|(_, factor)| bytes >= *factor && bytes % factor == 0)
-        .map_or_else(|| format!("{bytes}B"), |(unit, factor)| format!("{}{unit}", bytes / factor))
+        .map_or_else(
+            || format!("{bytes}B"),
+            |(unit, factor)| format!("{}{unit}", bytes / factor),
+        )
 }
 
 pub(crate) fn show_time(time: Duration) -> String {
@@ -264,81 +305,11 @@ pub(crate) fn show_time(time: Duration) -> String {
         .iter()
         .rev()
         .find(|(_, factor)| millis >= *factor && millis % factor == 0)
-        .map_or_else(|| format!("{millis}ms"), |(unit, factor)| format!("{}{unit}", millis / factor))
+        .map_or_else(
+            || format!("{millis}ms"),
+            |(unit, factor)| format!("{}{unit}", millis / factor),
+        )
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_and_times_are_read_and_shown_alike() {
-        for (text, bytes) in [("0", 0), ("17", 17), ("1KiB", 1024), ("512MiB", 512 << 20), ("3GiB", 3 << 30)] {
-            assert_eq!(parse_bytes(text), Some(bytes), "{text}");
-            assert_eq!(parse_bytes(&show_bytes(bytes)), Some(bytes), "{text}");
-        }
-        for (text, millis) in [("0ms", 0), ("150ms", 150), ("30s", 30_000), ("2h", 7_200_000), ("90d", 7_776_000_000)] {
-            assert_eq!(parse_time(text), Some(Duration::from_millis(millis)), "{text}");
-            assert_eq!(show_time(Duration::from_millis(millis)), text);
-        }
-        for bad in ["", "5", "ms", "-1s", "1.5s", "99999999999999999999d"] {
-            assert_eq!(parse_time(bad), None, "{bad}");
-        }
-    }
-
-    /// Reads a file and says what is wrong with it, line by line.
-    fn check(file: &str, environment: &[(&str, &str)], expect: &[&str]) {
-        let mut raw = Raw::parse(file, Path::new("f.toml"));
-        raw.overlay_environment(environment.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
-        let found: Vec<String> = raw.problems.iter().map(ToString::to_string).collect();
-        assert_eq!(found, expect, "{file}");
-    }
-
-    #[test]
-    fn all_mistakes_of_form_are_found_at_once() {
-        check("[node]\ndata_dir = \"d\"\n", &[], &[]);
-        check(
-            "[node]\ndata_dri = \"d\"\nlisten = \"here\"\nshard_count = 0\n\n[raft]\nheartbeat_interval = 150\n",
-            &[],
-            &[
-                "f.toml:2: unknown key 'node.data_dri'; did you mean 'node.data_dir'?",
-                "f.toml:3: node.listen: 'here' is not an IP address and a port, such as 127.0.0.1:7700",
-                "f.toml:4: node.shard_count: 0 is out of range; expected a number from 1 to 64",
-                "f.toml:7: raft.heartbeat_interval: 150 does not fit; expected a time from 10ms to 10s, such as 150ms or 30s",
-            ],
-        );
-        check("data_dir = \"d\"", &[], &["f.toml:1: unknown key 'data_dir'; did you mean 'node.data_dir'?"]);
-        check(
-            "[recall]\nindex_bytes_max = \"1MiB\"",
-            &[],
-            &["f.toml:2: recall.index_bytes_max: 1048576 is out of range; expected bytes from 16MiB to 1TiB, such as 512MiB"],
-        );
-        check(
-            "",
-            &[("WAGGLE__LOG__FORMAT", "xml"), ("WAGGLE__LOG__FROMAT", "json"), ("WAGGLE_LOG", "debug")],
-            &[
-                "environment WAGGLE__LOG__FORMAT: log.format: 'xml' does not fit; expected one of auto, text, json",
-                "environment WAGGLE__LOG__FROMAT: unknown key 'log.fromat'; did you mean 'log.format'?",
-            ],
-        );
-    }
-
-    #[test]
-    fn later_places_win() {
-        let mut raw = Raw::parse("[gateway]\npublic_hosts = [\"a\", \"b\"]\n", Path::new("f.toml"));
-        let hosts = |raw: &Raw| raw.values.get("gateway.public_hosts").map(|given| given.value.clone());
-        assert_eq!(hosts(&raw), Some(Value::List(vec!["a".into(), "b".into()])));
-        raw.overlay_environment([("WAGGLE__GATEWAY__PUBLIC_HOSTS".to_owned(), "c, d".to_owned())]);
-        assert_eq!(hosts(&raw), Some(Value::List(vec!["c".into(), "d".into()])));
-        raw.overlay_flag("gateway.public_hosts", "--public-host", "e");
-        assert_eq!(hosts(&raw), Some(Value::List(vec!["e".into()])));
-        assert_eq!(raw.role(), Some(Role::Gateway));
-    }
-
-    #[test]
-    fn relative_paths_start_at_the_file() {
-        let raw = Raw::parse("[node]\ndata_dir = \"data\"\n", Path::new("/etc/waggle/node.toml"));
-        let given = raw.values.get("node.data_dir").map(|given| given.value.clone());
-        assert_eq!(given, Some(Value::Path("/etc/waggle/data".into())));
-    }
-}
+mod tests;

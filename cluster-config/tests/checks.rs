@@ -27,14 +27,22 @@ fn check_node(more: &str, expect: &[&str]) {
 
 fn check_gateway(more: &str, expect: &[&str]) {
     let files = "pepper_file = \"p\"\ncluster_secret_file = \"s\"\n";
-    assert_eq!(problems_of(Role::Gateway, &format!("[gateway]\n{files}{more}{TLS}")), expect, "{more}");
+    assert_eq!(
+        problems_of(Role::Gateway, &format!("[gateway]\n{files}{more}{TLS}")),
+        expect,
+        "{more}"
+    );
 }
 
 #[test]
 fn what_is_missing_is_listed_at_once() {
     let found = problems_of(Role::Node, "");
     assert_eq!(found.len(), 4, "{found:?}");
-    assert!(found[0].starts_with("node.data_dir is missing; set it in the file, or as WAGGLE__NODE__DATA_DIR: "), "{}", found[0]);
+    assert!(
+        found[0].starts_with("node.data_dir is missing; set it in the file, or as WAGGLE__NODE__DATA_DIR: "),
+        "{}",
+        found[0]
+    );
     assert!(found[3].starts_with("tls.key_file is missing"), "{}", found[3]);
 }
 
@@ -43,13 +51,17 @@ fn numbers_of_consensus_must_fit_together() {
     check_node("[node]\ndata_dir = \"d\"\n", &[]);
     check_node(
         "[node]\ndata_dir = \"d\"\n[raft]\nelection_timeout_max = \"600ms\"\n",
-        &["f.toml:4: raft.election_timeout_max 600ms is not above raft.election_timeout_min 600ms; \
-           twice the minimum is usual: without a spread, followers stand against each other"],
+        &[
+            "f.toml:4: raft.election_timeout_max 600ms is not above raft.election_timeout_min 600ms; \
+           twice the minimum is usual: without a spread, followers stand against each other",
+        ],
     );
     check_node(
         "[node]\ndata_dir = \"d\"\n[raft]\nheartbeat_interval = \"320ms\"\nelection_timeout_min = \"600ms\"\n",
-        &["f.toml:5: raft.election_timeout_min 600ms is not above the longest silence of a healthy leader, 705ms \
-           (two raft.heartbeat_interval of 320ms and a tick of 13/64 of it); raise the timeout or lower the interval"],
+        &[
+            "f.toml:5: raft.election_timeout_min 600ms is not above the longest silence of a healthy leader, 705ms \
+           (two raft.heartbeat_interval of 320ms and a tick of 13/64 of it); raise the timeout or lower the interval",
+        ],
     );
 }
 
@@ -64,8 +76,10 @@ fn the_defaults_fit_together() {
 fn listeners_without_tls_stay_on_loopback() {
     check_node(
         "[node]\ndata_dir = \"d\"\nadmin_listen = \"0.0.0.0:7711\"\n",
-        &["f.toml:3: node.admin_listen 0.0.0.0:7711 is not a loopback address, and this listener has no TLS; \
-           listen on 127.0.0.1 or ::1; reach it from elsewhere through a tunnel or a proxy that authenticates"],
+        &[
+            "f.toml:3: node.admin_listen 0.0.0.0:7711 is not a loopback address, and this listener has no TLS; \
+           listen on 127.0.0.1 or ::1; reach it from elsewhere through a tunnel or a proxy that authenticates",
+        ],
     );
     check_gateway(
         "listen = \"127.0.0.1:7701\"\n",
@@ -75,11 +89,16 @@ fn listeners_without_tls_stay_on_loopback() {
 
 #[test]
 fn hosts_and_origins_are_named_exactly() {
-    check_gateway("public_hosts = [\"memory.example.org\"]\nlisten = \"0.0.0.0:7700\"\n", &[]);
+    check_gateway(
+        "public_hosts = [\"memory.example.org\"]\nlisten = \"0.0.0.0:7700\"\n",
+        &[],
+    );
     check_gateway(
         "listen = \"0.0.0.0:7700\"\n",
-        &["f.toml:4: gateway.listen 0.0.0.0:7700 takes calls from everywhere, but gateway.public_hosts names no host; \
-           name the hosts that clients use, or listen on one address"],
+        &[
+            "f.toml:4: gateway.listen 0.0.0.0:7700 takes calls from everywhere, but gateway.public_hosts names no host; \
+           name the hosts that clients use, or listen on one address",
+        ],
     );
     check_gateway(
         "public_hosts = [\"https://memory.example.org\", \"*\"]\nallowed_origins = [\"*\"]\n",
@@ -128,7 +147,10 @@ fn every_value_says_where_it_came_from() {
         (row.value.clone().unwrap_or_default(), row.origin.clone())
     };
     assert_eq!(row("node.data_dir"), ("/d".into(), "/etc/f.toml:2".into()));
-    assert_eq!(row("raft.heartbeat_interval"), ("100ms".into(), "environment WAGGLE__RAFT__HEARTBEAT_INTERVAL".into()));
+    assert_eq!(
+        row("raft.heartbeat_interval"),
+        ("100ms".into(), "environment WAGGLE__RAFT__HEARTBEAT_INTERVAL".into())
+    );
     assert_eq!(row("node.listen"), ("127.0.0.1:1".into(), "flag --listen".into()));
     assert_eq!(row("recall.index_bytes_max"), ("512MiB".into(), "default".into()));
     assert_eq!(row("tls.ca_file"), (String::new(), "not set".into()));
@@ -139,11 +161,18 @@ fn every_value_says_where_it_came_from() {
 fn the_reference_page_is_fresh() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
     let page = std::fs::read_to_string(&path).expect("docs/configuration.md");
-    let fresh = with_table(&with_table(&page, "keys", &explain::keys_reference()), "limits", &explain::limits_reference());
+    let fresh = with_table(
+        &with_table(&page, "keys", &explain::keys_reference()),
+        "limits",
+        &explain::limits_reference(),
+    );
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, fresh).expect("write docs/configuration.md");
     } else {
-        assert!(page == fresh, "docs/configuration.md is stale: run UPDATE=1 cargo test -p waggle-config");
+        assert!(
+            page == fresh,
+            "docs/configuration.md is stale: run UPDATE=1 cargo test -p waggle-config"
+        );
     }
 }
 

@@ -304,31 +304,6 @@ async fn consistency_and_read_points_travel() {
 }
 
 #[tokio::test]
-async fn too_many_calls_are_told_when_to_come_back() {
-    let gateway = Running::start().await;
-    let key = gateway.key(KeyScopes::ALL);
-    let mut refused = None;
-    for _ in 0..3_300 {
-        let result = gateway.call(&key, "delete_node", json!({"node_id": id(1)})).await;
-        if result["isError"] == true {
-            refused = Some(result);
-            break;
-        }
-    }
-    let refused = refused.expect("3,000 writes a minute");
-    assert_eq!(refused["structuredContent"]["error_code"], "rate_limited");
-    assert!(refused["structuredContent"]["retry_after_s"].as_u64().expect("seconds") >= 1);
-    // Reads have their own allowance, and other keys theirs.
-    assert_eq!(gateway.call(&key, "get_stats", json!({})).await["isError"], false);
-    let other = gateway.key(KeyScopes::ALL);
-    assert_eq!(gateway.call(&other, "delete_node", json!({"node_id": id(1)})).await["isError"], false);
-    gateway.stub.change_keys(|info| info.unlimited = true);
-    let free = gateway.key(KeyScopes::ALL);
-    gateway.stub.change_keys(|info| info.unlimited = true);
-    assert_eq!(gateway.call(&free, "delete_node", json!({"node_id": id(1)})).await["isError"], false);
-}
-
-#[tokio::test]
 async fn stored_text_stays_data_and_huge_memories_are_cut() {
     let gateway = Running::start().await;
     let mut huge = memory(1, 60_000);

@@ -211,17 +211,14 @@ async fn check(client: &Client, entries: &[Acknowledged]) -> Result<()> {
 
 async fn check_one(client: &Client, entry: &Acknowledged) -> Result<()> {
     let (_, content) = texts::fact(entry.index);
-    let history = client
-        .call("get_node_history", json!({ "node_id": entry.id, "max_depth": 0 }))
+    let by_id = client
+        .call("get_related", json!({ "node_id": entry.id, "max_depth": 0 }))
         .await?;
-    if history.is_error {
-        bail!("LOST: it was acknowledged and is gone: {}", history.text);
+    if by_id.is_error {
+        bail!("LOST: it was acknowledged and is gone: {}", by_id.text);
     }
-    ensure!(
-        history.structured["node"]["content"] == content.as_str(),
-        "changed: {}",
-        history.structured["node"]
-    );
+    let node = by_id.list("nodes").first().cloned().unwrap_or_default();
+    ensure!(node["content"] == content.as_str(), "changed: {node}");
 
     let name = texts::name(entry.index);
     let found = client

@@ -83,6 +83,8 @@ fn create(args: &Create, role: Role) -> Result<()> {
 }
 
 fn row(one: &Described) -> Vec<String> {
-    let name = one.subject.map_or_else(|| "authority".to_owned(), |subject| subject.to_string());
+    let name = one
+        .subject
+        .map_or_else(|| "authority".to_owned(), |subject| subject.to_string());
     vec![name, one.expires_at.to_string(), one.path.display().to_string()]
 }

@@ -128,26 +128,34 @@ fn show(args: &Show) -> Result<()> {
             rows.push(row);
         }
     }
-    let data: Vec<Value> =
-        rows.iter().map(|row| json!({"key": row.key, "value": row.value, "origin": row.origin})).collect();
+    let data: Vec<Value> = rows
+        .iter()
+        .map(|row| json!({"key": row.key, "value": row.value, "origin": row.origin}))
+        .collect();
     args.output.show(&json!({ "values": data }), || {
         let (head, fields): (&[&str], &[&str]) = if args.origin {
             (&["KEY", "VALUE", "FROM"], &["key", "value", "origin"])
         } else {
             (&["KEY", "VALUE"], &["key", "value"])
         };
-        let rows: Vec<Vec<String>> =
-            data.iter().map(|row| fields.iter().map(|field| cell(&row[*field])).collect()).collect();
+        let rows: Vec<Vec<String>> = data
+            .iter()
+            .map(|row| fields.iter().map(|field| cell(&row[*field])).collect())
+            .collect();
         table(head, &rows)
     })
 }
 
 fn env(args: &Env) -> Result<()> {
-    let data: Vec<Value> =
-        keys::ALL.iter().map(|key| json!({"variable": key.variable(), "key": key.path, "doc": key.doc})).collect();
+    let data: Vec<Value> = keys::ALL
+        .iter()
+        .map(|key| json!({"variable": key.variable(), "key": key.path, "doc": key.doc}))
+        .collect();
     args.output.show(&json!({ "variables": data }), || {
-        let rows: Vec<Vec<String>> =
-            data.iter().map(|row| ["variable", "doc"].map(|field| cell(&row[field])).to_vec()).collect();
+        let rows: Vec<Vec<String>> = data
+            .iter()
+            .map(|row| ["variable", "doc"].map(|field| cell(&row[field])).to_vec())
+            .collect();
         table(&["VARIABLE", ""], &rows)
     })
 }

@@ -64,7 +64,10 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
         Verb::List(args) => list(&args),
         Verb::Revoke(args) => {
             check_id("api-key-id", &args.api_key_id)?;
-            let answer = args.client.admin()?.delete(&format!("/api/admin/keys/{}", args.api_key_id))?;
+            let answer = args
+                .client
+                .admin()?
+                .delete(&format!("/api/admin/keys/{}", args.api_key_id))?;
             let shown = json!({
                 "api_key_id": answer["key_id"],
                 "revoked": !answer["revoked_at"].is_null(),
@@ -100,12 +103,28 @@ fn list(args: &List) -> Result<()> {
     };
     let answer = args.client.admin()?.get(&path)?;
     let now = now();
-    let keys: Vec<Value> =
-        answer["keys"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|key| shape(key, &now)).collect();
+    let keys: Vec<Value> = answer["keys"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+        .map(|key| shape(key, &now))
+        .collect();
     let data = json!({"api_keys": keys, "truncated": answer["truncated"]});
     args.output.show(&data, || {
-        let fields = ["api_key_id", "tenant_id", "name", "status", "scopes", "expires_at", "created_by"];
-        let rows: Vec<_> = keys.iter().map(|key| fields.map(|field| cell(&key[field])).to_vec()).collect();
+        let fields = [
+            "api_key_id",
+            "tenant_id",
+            "name",
+            "status",
+            "scopes",
+            "expires_at",
+            "created_by",
+        ];
+        let rows: Vec<_> = keys
+            .iter()
+            .map(|key| fields.map(|field| cell(&key[field])).to_vec())
+            .collect();
         table(&["KEY", "TENANT", "NAME", "STATUS", "SCOPES", "EXPIRES", "BY"], &rows)
     })
 }
@@ -127,7 +146,14 @@ fn shape(key: &Value, now: &str) -> Value {
     }
     put("name", key["name"].clone());
     put("status", json!(status));
-    for field in ["expires_at", "created_by", "scopes", "created_at", "revoked_at", "unlimited"] {
+    for field in [
+        "expires_at",
+        "created_by",
+        "scopes",
+        "created_at",
+        "revoked_at",
+        "unlimited",
+    ] {
         put(field, key[field].clone());
     }
     if !key["last_used_at"].is_null() {
@@ -150,9 +176,12 @@ fn check_id(flag: &str, id: &str) -> Result<()> {
     if !id.is_empty() && id.len() <= 64 && id.bytes().all(plain) {
         return Ok(());
     }
-    Err(crate::failure::Failure::new(crate::failure::USAGE, format!("--{flag}: '{}' is no id", id.escape_debug()))
-        .next("`waggle key list` shows ids")
-        .into())
+    Err(crate::failure::Failure::new(
+        crate::failure::USAGE,
+        format!("--{flag}: '{}' is no id", id.escape_debug()),
+    )
+    .next("`waggle key list` shows ids")
+    .into())
 }
 
 #[cfg(test)]

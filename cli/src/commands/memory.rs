@@ -76,9 +76,11 @@ struct Scope {
 
 impl Scope {
     fn put_into(&self, arguments: &mut Map<String, Value>) {
-        for (name, value) in
-            [("project", &self.project), ("agent_id", &self.agent_id), ("session_id", &self.session_id)]
-        {
+        for (name, value) in [
+            ("project", &self.project),
+            ("agent_id", &self.agent_id),
+            ("session_id", &self.session_id),
+        ] {
             if let Some(value) = value {
                 arguments.insert(name.to_owned(), json!(value));
             }
@@ -127,13 +129,20 @@ fn call(client: &ClientArgs, output: OutputArgs, tool: &str, arguments: Map<Stri
 }
 
 fn label_of(content: &str) -> String {
-    let line = content.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = content
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     if line.chars().count() <= LABEL_CHARS_MAX {
         return line.to_owned();
     }
     let cut: String = line.chars().take(LABEL_CHARS_MAX - 1).collect();
     // Not in the middle of a word, if there is a word to end with.
-    let end = cut.rfind(' ').filter(|end| *end > LABEL_CHARS_MAX / 2).unwrap_or(cut.len());
+    let end = cut
+        .rfind(' ')
+        .filter(|end| *end > LABEL_CHARS_MAX / 2)
+        .unwrap_or(cut.len());
     format!("{}…", cut.get(..end).unwrap_or(&cut))
 }
 
@@ -145,7 +154,10 @@ mod tests {
     fn a_label_is_the_beginning_of_the_content() {
         assert_eq!(label_of("\n  we deploy on Fridays \nalways"), "we deploy on Fridays");
         let long = label_of(&"word ".repeat(60));
-        assert!(long.ends_with("word…") && long.chars().count() <= LABEL_CHARS_MAX, "{long}");
+        assert!(
+            long.ends_with("word…") && long.chars().count() <= LABEL_CHARS_MAX,
+            "{long}"
+        );
         assert_eq!(label_of(&"ü".repeat(100)).chars().count(), LABEL_CHARS_MAX);
     }
 }

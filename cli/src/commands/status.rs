@@ -38,7 +38,11 @@ fn screen(status: &Value) -> String {
             vec![
                 cell(&node["node"]),
                 cell(&node["version"]),
-                if node["read_only"] == true { "read-only".to_owned() } else { "ok".to_owned() },
+                if node["read_only"] == true {
+                    "read-only".to_owned()
+                } else {
+                    "ok".to_owned()
+                },
                 format!("{led}/{}", shards.len()),
                 free(node),
                 bytes(node["index_bytes"].as_u64()),
@@ -46,7 +50,18 @@ fn screen(status: &Value) -> String {
             ]
         })
         .collect();
-    text.push_str(&table(&["NODE", "VERSION", "STATE", "LEADS", "DISK FREE", "INDEX", "ENCODER QUEUE"], &rows));
+    text.push_str(&table(
+        &[
+            "NODE",
+            "VERSION",
+            "STATE",
+            "LEADS",
+            "DISK FREE",
+            "INDEX",
+            "ENCODER QUEUE",
+        ],
+        &rows,
+    ));
     for node in silent {
         let _ = writeln!(text, "{}  DOES NOT ANSWER", cell(&node["node"]));
     }
@@ -64,7 +79,11 @@ fn bytes(count: Option<u64>) -> String {
     let mut amount = count as f64;
     for unit in ["B", "KiB", "MiB", "GiB"] {
         if amount < 1024.0 {
-            return if unit == "B" { format!("{count} B") } else { format!("{amount:.1} {unit}") };
+            return if unit == "B" {
+                format!("{count} B")
+            } else {
+                format!("{amount:.1} {unit}")
+            };
         }
         amount /= 1024.0;
     }
@@ -73,7 +92,9 @@ fn bytes(count: Option<u64>) -> String {
 
 fn free(node: &Value) -> String {
     match (node["disk_free_bytes"].as_u64(), node["disk_total_bytes"].as_u64()) {
-        (Some(free), Some(total)) if total > 0 => format!("{} ({}%)", bytes(Some(free)), free.saturating_mul(100) / total),
+        (Some(free), Some(total)) if total > 0 => {
+            format!("{} ({}%)", bytes(Some(free)), free.saturating_mul(100) / total)
+        }
         _ => "-".to_owned(),
     }
 }

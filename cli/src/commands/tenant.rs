@@ -44,11 +44,19 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
         }
         Verb::List(args) => {
             let answer = args.client.admin()?.get("/api/admin/tenants")?;
-            let tenants = answer.get("tenants").and_then(Value::as_array).cloned().unwrap_or_default();
+            let tenants = answer
+                .get("tenants")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
             args.output.show(&answer, || {
                 let rows: Vec<_> = tenants
                     .iter()
-                    .map(|tenant| ["tenant_id", "name", "status", "created_at"].map(|field| cell(&tenant[field])).to_vec())
+                    .map(|tenant| {
+                        ["tenant_id", "name", "status", "created_at"]
+                            .map(|field| cell(&tenant[field]))
+                            .to_vec()
+                    })
                     .collect();
                 table(&["TENANT", "NAME", "STATUS", "CREATED"], &rows)
             })

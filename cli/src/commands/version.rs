@@ -14,5 +14,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
-    args.output.show(&json!({"version": version, "target": target}), || format!("waggle {version} ({target})\n"))
+    args.output.show(&json!({"version": version, "target": target}), || {
+        format!("waggle {version} ({target})\n")
+    })
 }

@@ -29,8 +29,19 @@ impl Ready<'_> {
 
     /// A block for people, ready to paste from.
     pub(crate) fn text(&self) -> String {
-        let Self { mcp_url, admin_url, api_key, tenant, data_dir, limits } = self;
-        let limits = if *limits { "rate limits are on" } else { "rate limits are off for this key (use --limits)" };
+        let Self {
+            mcp_url,
+            admin_url,
+            api_key,
+            tenant,
+            data_dir,
+            limits,
+        } = self;
+        let limits = if *limits {
+            "rate limits are on"
+        } else {
+            "rate limits are off for this key (use --limits)"
+        };
         format!(
             r#"waggle {version} is ready (dev: one node, authentication on)
 
@@ -94,7 +105,11 @@ mod tests {
     #[test]
     fn snippets_for_editors_are_json() {
         let text = ready().text();
-        let snippets: Vec<&str> = text.lines().map(str::trim).filter(|line| line.starts_with('{')).collect();
+        let snippets: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with('{'))
+            .collect();
         assert_eq!(snippets.len(), 2);
         for snippet in snippets {
             serde_json::from_str::<serde_json::Value>(snippet).expect("JSON");

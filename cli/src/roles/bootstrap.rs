@@ -35,19 +35,39 @@ impl Bootstrap<'_> {
     pub(crate) async fn operator(&mut self, file: &Path, environment: &str) -> Result<String> {
         self.tenant(OPERATOR_TENANT, "Operators").await?;
         let scopes = KeyScopes::ADMIN_READ.with(KeyScopes::ADMIN_WRITE);
-        self.key(&FileKey { file, tenant: OPERATOR_TENANT, name: "first operator", scopes, environment }).await
+        self.key(&FileKey {
+            file,
+            tenant: OPERATOR_TENANT,
+            name: "first operator",
+            scopes,
+            environment,
+        })
+        .await
     }
 
     /// The tenant of `waggle dev`, and the key that it prints.
     pub(crate) async fn developer(&mut self, file: &Path, tenant: &str) -> Result<String> {
         self.tenant(tenant, "Development").await?;
-        self.key(&FileKey { file, tenant, name: "waggle dev", scopes: KeyScopes::ALL, environment: "dev" }).await
+        self.key(&FileKey {
+            file,
+            tenant,
+            name: "waggle dev",
+            scopes: KeyScopes::ALL,
+            environment: "dev",
+        })
+        .await
     }
 
     async fn tenant(&mut self, id: &str, name: &str) -> Result<()> {
-        let request =
-            CreateTenantRequest { principal: PRINCIPAL.to_owned(), tenant_id: id.to_owned(), name: name.to_owned() };
-        self.meta.create_tenant(request).await.with_context(|| format!("make the tenant '{id}'"))?;
+        let request = CreateTenantRequest {
+            principal: PRINCIPAL.to_owned(),
+            tenant_id: id.to_owned(),
+            name: name.to_owned(),
+        };
+        self.meta
+            .create_tenant(request)
+            .await
+            .with_context(|| format!("make the tenant '{id}'"))?;
         Ok(())
     }
 
@@ -55,9 +75,15 @@ impl Bootstrap<'_> {
         let doing = || format!("make the key in {}", wanted.file.display());
         if wanted.file.exists() {
             let text = identity::read_secret(wanted.file)?;
-            let key = ApiKeyText::parse(&text)
-                .with_context(|| format!("read {}; remove it, the next start makes a new one", wanted.file.display()))?;
-            let request = FindKeyRequest { key_id: key.kid().to_owned() };
+            let key = ApiKeyText::parse(&text).with_context(|| {
+                format!(
+                    "read {}; remove it, the next start makes a new one",
+                    wanted.file.display()
+                )
+            })?;
+            let request = FindKeyRequest {
+                key_id: key.kid().to_owned(),
+            };
             let found = self.meta.find_key(request).await.with_context(doing)?.into_inner();
             let Some(info) = found.key else {
                 self.announce(wanted, &key).await.with_context(doing)?;
@@ -95,7 +121,11 @@ impl Bootstrap<'_> {
             unlimited: true,
         };
         let secret_hash = key.keyed_hash(self.pepper.as_bytes()).to_vec();
-        let request = CreateKeyRequest { principal: PRINCIPAL.to_owned(), key: Some(info), secret_hash };
+        let request = CreateKeyRequest {
+            principal: PRINCIPAL.to_owned(),
+            key: Some(info),
+            secret_hash,
+        };
         self.meta.create_key(request).await?;
         Ok(())
     }

@@ -24,7 +24,10 @@ pub(crate) fn in_memory() -> (Channel, Incoming) {
         let opened = opened.clone();
         async move {
             let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-            opened.send(Ok(theirs)).await.map_err(|_| io::Error::other("the node has stopped"))?;
+            opened
+                .send(Ok(theirs))
+                .await
+                .map_err(|_| io::Error::other("the node has stopped"))?;
             Ok::<_, io::Error>(TokioIo::new(ours))
         }
     });

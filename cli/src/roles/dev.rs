@@ -64,7 +64,11 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// The runtime of a server.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("waggle").build().context("start the runtime")
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("waggle")
+        .build()
+        .context("start the runtime")
 }
 
 async fn serve(args: Args) -> Result<()> {
@@ -83,7 +87,9 @@ async fn serve(args: Args) -> Result<()> {
         &RaftConfig::standard(),
         &RecallConfig::standard(),
     )?;
-    let node = Node::start(options, Arc::clone(&clock)).await.context("start the node")?;
+    let node = Node::start(options, Arc::clone(&clock))
+        .await
+        .context("start the node")?;
     let (channel, incoming) = channel::in_memory();
     let running = RunningNode::serve_in_memory(node, incoming, &tasks);
 
@@ -108,10 +114,20 @@ async fn serve(args: Args) -> Result<()> {
     .await?;
 
     let mcp_url = format!("http://{}/mcp", gateway.public_address());
-    let admin_url = gateway.admin_address().map(|address| format!("http://{address}")).unwrap_or_default();
+    let admin_url = gateway
+        .admin_address()
+        .map(|address| format!("http://{address}"))
+        .unwrap_or_default();
     save_context(&claimed.dir, &mcp_url, &admin_url);
     let data_dir = claimed.dir.root();
-    let ready = Ready { mcp_url: &mcp_url, admin_url: &admin_url, api_key: &api_key, tenant: TENANT, data_dir, limits: args.limits };
+    let ready = Ready {
+        mcp_url: &mcp_url,
+        admin_url: &admin_url,
+        api_key: &api_key,
+        tenant: TENANT,
+        data_dir,
+        limits: args.limits,
+    };
     print(&if args.json { ready.json() } else { ready.text() })?;
     tracing::info!(mcp_url, admin_url, "ready");
 
@@ -146,7 +162,8 @@ fn claim(args: &Args, clock: &dyn Clock) -> Result<Claimed> {
 
 fn admin_address(args: &Args) -> SocketAddr {
     let port = if args.listen.port() == 0 { 0 } else { 7701 };
-    args.admin_listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)))
+    args.admin_listen
+        .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)))
 }
 
 async fn first_keys(claimed: &Claimed, channel: Channel, pepper: &str, clock: &dyn Clock) -> Result<String> {

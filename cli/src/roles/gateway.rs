@@ -80,7 +80,11 @@ async fn second_signal_after(tasks: &Tasks) {
 
 /// Opened at the first call, and again after every loss.
 fn connect(address: &str, node: NodeId, material: &Material) -> Result<Channel> {
-    let name = Subject { role: Role::Node, id: node.0 }.dns_name();
+    let name = Subject {
+        role: Role::Node,
+        id: node.0,
+    }
+    .dns_name();
     let tls = ClientTlsConfig::new()
         .ca_certificate(Certificate::from_pem(&material.ca_pem))
         .identity(Identity::from_pem(&material.certificate_pem, &material.key_pem))

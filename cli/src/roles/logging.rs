@@ -15,9 +15,16 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
         LogFormat::Text => false,
         LogFormat::Json => true,
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     let installed = if as_json {
-        builder.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init()
+        builder
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .try_init()
     } else {
         let colour = std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal();
         builder.with_ansi(colour).compact().try_init()

@@ -14,7 +14,9 @@ use waggle_config::NodeConfig;
 use waggle_config::certificates::{self, Material, Role, Subject};
 use waggle_config::checked::{self, RaftConfig, RecallConfig};
 use waggle_config::identity;
-use waggle_config::limits::{CALL_TIME_MAX, DRAIN_TIME_MAX, ENTRY_BYTES_MAX, PROPOSAL_BYTES_IN_FLIGHT_MAX, PROPOSALS_IN_FLIGHT_MAX};
+use waggle_config::limits::{
+    CALL_TIME_MAX, DRAIN_TIME_MAX, ENTRY_BYTES_MAX, PROPOSAL_BYTES_IN_FLIGHT_MAX, PROPOSALS_IN_FLIGHT_MAX,
+};
 use waggle_config::runtime::clock::{Clock, System};
 use waggle_config::runtime::tasks::Tasks;
 use waggle_node::{EngineOptions, Node, NodeOptions, Settings, Start, StoreOptions};
@@ -51,13 +53,26 @@ async fn serve(args: &Args, config: NodeConfig, material: Material, clock: Arc<d
     let metrics = observe::start(&tasks)?;
     let when_new = if args.init { WhenNew::Create } else { WhenNew::Refuse };
     let claimed = prepare::claim(config.data_dir(), when_new)?;
-    material.is_for(config.tls(), Subject { role: Role::Node, id: claimed.identity.node.0 })?;
+    material.is_for(
+        config.tls(),
+        Subject {
+            role: Role::Node,
+            id: claimed.identity.node.0,
+        },
+    )?;
     let store_bytes = usize::try_from(config.store_bytes_max()).unwrap_or(usize::MAX);
     let reserve = config.disk_reserve_bytes();
-    let store = |start| StoreOptions { reserve_bytes: reserve, ..StoreOptions::with_budget(start, store_bytes) };
+    let store = |start| StoreOptions {
+        reserve_bytes: reserve,
+        ..StoreOptions::with_budget(start, store_bytes)
+    };
     let options = options(&claimed, store, config.shard_count(), config.raft(), config.recall())?;
-    let listener = TcpListener::bind(config.listen()).await.with_context(|| format!("listen at {}", config.listen()))?;
-    let node = Node::start(options, Arc::clone(&clock)).await.context("start the node")?;
+    let listener = TcpListener::bind(config.listen())
+        .await
+        .with_context(|| format!("listen at {}", config.listen()))?;
+    let node = Node::start(options, Arc::clone(&clock))
+        .await
+        .context("start the node")?;
     if args.init {
         init(&claimed, &node, &*clock).await?;
     }
@@ -86,7 +101,13 @@ async fn init(claimed: &Claimed, node: &Node, clock: &dyn Clock) -> Result<()> {
         .serve_with_incoming_shutdown(incoming, done.clone().cancelled_owned());
     let work = async {
         let meta = MetaServiceClient::new(client);
-        let made = Bootstrap { meta, pepper: &pepper, clock }.operator(&claimed.dir.operator_key(), "prod").await;
+        let made = Bootstrap {
+            meta,
+            pepper: &pepper,
+            clock,
+        }
+        .operator(&claimed.dir.operator_key(), "prod")
+        .await;
         done.cancel();
         made
     };
@@ -105,8 +126,15 @@ pub(super) fn options(
     raft: &RaftConfig,
     recall: &RecallConfig,
 ) -> Result<NodeOptions> {
-    let identity = waggle_node::Identity { cluster: claimed.identity.cluster, node: claimed.identity.node };
-    let start = if claimed.is_new { Start::Fresh(identity) } else { Start::Known(identity) };
+    let identity = waggle_node::Identity {
+        cluster: claimed.identity.cluster,
+        node: claimed.identity.node,
+    };
+    let start = if claimed.is_new {
+        Start::Fresh(identity)
+    } else {
+        Start::Known(identity)
+    };
     Ok(NodeOptions {
         data_dir: claimed.dir.store(),
         store: store(start),
@@ -123,7 +151,8 @@ pub(super) fn options(
             ..Settings::default()
         },
         engine: EngineOptions {
-            index_bytes_max: usize::try_from(recall.index_bytes_max()).context("fit recall.index_bytes_max into this machine")?,
+            index_bytes_max: usize::try_from(recall.index_bytes_max())
+                .context("fit recall.index_bytes_max into this machine")?,
             embed_wait_max: recall.encoder_deferral_budget(),
             call_time_max: CALL_TIME_MAX,
             ..EngineOptions::default()
@@ -145,7 +174,9 @@ impl RunningNode {
         let services = node.services();
         let ended = stop.clone().cancelled_owned();
         tasks.spawn(RPC_TASK, "node services", async move {
-            let server = Server::builder().add_service(services.memory()).add_service(services.meta());
+            let server = Server::builder()
+                .add_service(services.memory())
+                .add_service(services.meta());
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
             }
@@ -170,7 +201,10 @@ impl RunningNode {
             .add_service(services.memory())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
-            if let Err(error) = server.serve_with_incoming_shutdown(TcpListenerStream::new(listener), ended).await {
+            if let Err(error) = server
+                .serve_with_incoming_shutdown(TcpListenerStream::new(listener), ended)
+                .await
+            {
                 tracing::error!(%error, "the node's services ended");
             }
         });

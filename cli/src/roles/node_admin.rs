@@ -35,19 +35,31 @@ pub(super) async fn serve(
     stop: CancellationToken,
     tasks: &Tasks,
 ) -> Result<()> {
-    let listener = TcpListener::bind(address).await.with_context(|| format!("listen at {address}"))?;
-    let admin = Admin { probe: Arc::new(probe), metrics, draining: tasks.stopping() };
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("listen at {address}"))?;
+    let admin = Admin {
+        probe: Arc::new(probe),
+        metrics,
+        draining: tasks.stopping(),
+    };
     let router = Router::new()
         .route("/livez", get(|| async { Json(json!({"ok": true})) }))
         .route("/startupz", get(|| async { Json(json!({"ok": true})) }))
         .route("/readyz", get(readyz))
         .route("/healthz", get(healthz))
         .route("/status", get(status))
-        .route("/metrics", get(|State(admin): State<Admin>| async move { admin.metrics.render() }))
+        .route(
+            "/metrics",
+            get(|State(admin): State<Admin>| async move { admin.metrics.render() }),
+        )
         .layer(middleware::from_fn(loopback_names_only))
         .with_state(admin);
     tasks.spawn(Kind::Listener, "node admin", async move {
-        if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await {
+        if let Err(error) = axum::serve(listener, router)
+            .with_graceful_shutdown(stop.cancelled_owned())
+            .await
+        {
             tracing::error!(%error, "the admin listener ended");
         }
     });
@@ -64,7 +76,10 @@ impl Admin {
 async fn readyz(State(admin): State<Admin>) -> Response {
     let draining = admin.draining.is_cancelled();
     let ready = admin.look().await.is_some_and(|status| status.is_ready());
-    answer(ready && !draining, json!({"ok": ready && !draining, "draining": draining}))
+    answer(
+        ready && !draining,
+        json!({"ok": ready && !draining, "draining": draining}),
+    )
 }
 
 async fn healthz(State(admin): State<Admin>) -> Response {
@@ -79,7 +94,9 @@ async fn healthz(State(admin): State<Admin>) -> Response {
 }
 
 async fn status(State(admin): State<Admin>) -> Response {
-    let Some(status) = admin.look().await else { return answer(false, json!({"ok": false})) };
+    let Some(status) = admin.look().await else {
+        return answer(false, json!({"ok": false}));
+    };
     let shards: Vec<Value> = status
         .shards
         .iter()
@@ -114,12 +131,20 @@ async fn status(State(admin): State<Admin>) -> Response {
 }
 
 fn answer(ok: bool, body: Value) -> Response {
-    let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if ok {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     (status, Json(body)).into_response()
 }
 
 async fn loopback_names_only(request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let host = request
+        .headers()
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
     if is_loopback_name(host) && !request.headers().contains_key(header::ORIGIN) {
         return next.run(request).await;
     }
@@ -131,7 +156,9 @@ fn is_loopback_name(host: &str) -> bool {
         Some((name, port)) if !port.contains(']') => name,
         _ => host,
     };
-    name.eq_ignore_ascii_case("localhost") || name == "[::1]" || name.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || name == "[::1]"
+        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

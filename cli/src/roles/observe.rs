@@ -7,7 +7,9 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use waggle_config::runtime::tasks::{Kind, Tasks};
 
 /// Seconds; half a millisecond to ten seconds.
-const BUCKETS: &[f64] = &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+const BUCKETS: &[f64] = &[
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) fn start(tasks: &Tasks) -> Result<PrometheusHandle> {

@@ -50,7 +50,13 @@ pub(crate) fn claim(root: &Path, when_new: WhenNew) -> Result<Claimed> {
         Err(IdentityError::Missing(_)) => {
             let mut cluster = [0; 16];
             random(&mut cluster)?;
-            Identity::create(&dir, Identity { cluster: ClusterId(cluster), node: FIRST_NODE })?
+            Identity::create(
+                &dir,
+                Identity {
+                    cluster: ClusterId(cluster),
+                    node: FIRST_NODE,
+                },
+            )?
         }
         Err(error) => return Err(error.into()),
     };
@@ -59,7 +65,12 @@ pub(crate) fn claim(root: &Path, when_new: WhenNew) -> Result<Claimed> {
         tracing::warn!(path = %dir.store().display(), "a first start did not end; beginning again");
         fs::remove_dir_all(dir.store()).with_context(|| format!("remove {}", dir.store().display()))?;
     }
-    Ok(Claimed { dir, identity, is_new, _lock: lock })
+    Ok(Claimed {
+        dir,
+        identity,
+        is_new,
+        _lock: lock,
+    })
 }
 
 impl Claimed {
@@ -78,12 +89,17 @@ fn lock(dir: &DataDir) -> Result<File> {
     if !path.exists() {
         identity::write(&path, b"", Access::Owner)?;
     }
-    let file = File::options().write(true).open(&path).with_context(|| format!("open {}", path.display()))?;
+    let file = File::options()
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("open {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             let what = format!("another waggle process uses {}", dir.root().display());
-            Err(Failure::new(failure::CONFLICT, what).next("stop it, or name another directory with --data").into())
+            Err(Failure::new(failure::CONFLICT, what)
+                .next("stop it, or name another directory with --data")
+                .into())
         }
         Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("lock {}", path.display())),
     }
@@ -107,7 +123,16 @@ pub(crate) fn ensure_certificates(dir: &DataDir, node: NodeId, clock: &dyn Clock
     if !certificates_dir.join("ca.pem").exists() {
         certificates::create_ca(&certificates_dir, clock.wall())?;
     }
-    for subject in [Subject { role: Role::Node, id: node.0 }, Subject { role: Role::Gateway, id: 1 }] {
+    for subject in [
+        Subject {
+            role: Role::Node,
+            id: node.0,
+        },
+        Subject {
+            role: Role::Gateway,
+            id: 1,
+        },
+    ] {
         if !certificates::files(&certificates_dir, subject).certificate.exists() {
             certificates::create(&certificates_dir, subject, clock.wall())?;
         }
@@ -233,9 +258,27 @@ mod tests {
         let node = checked::node(&Raw::load(&claimed.dir.config("node"))).expect("node.toml");
         let gateway = checked::gateway(&Raw::load(&claimed.dir.config("gateway"))).expect("gateway.toml");
         let load = |files, role| certificates::load(files, role, clock.wall()).expect("certificate");
-        assert_eq!(load(node.tls(), Role::Node).subject, Subject { role: Role::Node, id: 1 });
-        assert_eq!(load(gateway.tls(), Role::Gateway).subject, Subject { role: Role::Gateway, id: 1 });
-        assert_eq!(read_secret(gateway.pepper_file()).expect("pepper").len(), 2 * SECRET_BYTES);
-        assert_eq!(node.data_dir().canonicalize().expect("path"), temp.path().canonicalize().expect("path"));
+        assert_eq!(
+            load(node.tls(), Role::Node).subject,
+            Subject {
+                role: Role::Node,
+                id: 1
+            }
+        );
+        assert_eq!(
+            load(gateway.tls(), Role::Gateway).subject,
+            Subject {
+                role: Role::Gateway,
+                id: 1
+            }
+        );
+        assert_eq!(
+            read_secret(gateway.pepper_file()).expect("pepper").len(),
+            2 * SECRET_BYTES
+        );
+        assert_eq!(
+            node.data_dir().canonicalize().expect("path"),
+            temp.path().canonicalize().expect("path")
+        );
     }
 }

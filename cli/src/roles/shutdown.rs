@@ -27,7 +27,8 @@ pub(crate) fn on_signals(tasks: &Tasks) -> Result<()> {
 
 /// From the start of the drain on: whoever asks again wants it now.
 pub(crate) async fn second_signal() {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
         return std::future::pending().await;
     };
     tokio::select! {

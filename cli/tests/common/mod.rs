@@ -11,7 +11,11 @@ pub fn waggle(home: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    command.env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME").stdin(Stdio::null());
+    command
+        .env("HOME", home)
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("XDG_DATA_HOME")
+        .stdin(Stdio::null());
     command
 }
 

@@ -24,7 +24,9 @@ pub struct System {
 
 impl System {
     pub fn new() -> Self {
-        Self { started: Instant::now() }
+        Self {
+            started: Instant::now(),
+        }
     }
 }
 
@@ -56,7 +58,9 @@ pub struct Manual {
 
 impl Manual {
     pub fn at(wall: Millis) -> Self {
-        Self { now: Mutex::new((wall, Duration::ZERO)) }
+        Self {
+            now: Mutex::new((wall, Duration::ZERO)),
+        }
     }
 
     /// Both clocks go on.
@@ -95,9 +99,15 @@ mod tests {
         let clock = Manual::at(Millis(1_000));
         assert_eq!((clock.wall(), clock.monotonic()), (Millis(1_000), Duration::ZERO));
         clock.advance(Duration::from_millis(250));
-        assert_eq!((clock.wall(), clock.monotonic()), (Millis(1_250), Duration::from_millis(250)));
+        assert_eq!(
+            (clock.wall(), clock.monotonic()),
+            (Millis(1_250), Duration::from_millis(250))
+        );
         clock.set_wall(Millis(10));
-        assert_eq!((clock.wall(), clock.monotonic()), (Millis(10), Duration::from_millis(250)));
+        assert_eq!(
+            (clock.wall(), clock.monotonic()),
+            (Millis(10), Duration::from_millis(250))
+        );
     }
 
     #[test]

@@ -45,7 +45,11 @@ pub struct StillInside {
 
 impl StillInside {
     fn names(&self) -> String {
-        let names: Vec<_> = self.holders.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+        let names: Vec<_> = self
+            .holders
+            .iter()
+            .map(|(name, count)| format!("{name} ({count})"))
+            .collect();
         names.join(", ")
     }
 }
@@ -62,7 +66,10 @@ impl Gate {
             return Err(Closed);
         }
         *state.holders.entry(name).or_default() += 1;
-        Ok(Pass { inner: Arc::clone(&self.inner), name })
+        Ok(Pass {
+            inner: Arc::clone(&self.inner),
+            name,
+        })
     }
 
     pub fn is_closed(&self) -> bool {
@@ -87,8 +94,18 @@ impl Gate {
         if tokio::time::timeout(at_most, empty).await.is_ok() {
             return Ok(());
         }
-        let holders: Vec<_> = self.inner.lock().holders.iter().map(|(name, count)| (*name, *count)).collect();
-        if holders.is_empty() { Ok(()) } else { Err(StillInside { holders }) }
+        let holders: Vec<_> = self
+            .inner
+            .lock()
+            .holders
+            .iter()
+            .map(|(name, count)| (*name, *count))
+            .collect();
+        if holders.is_empty() {
+            Ok(())
+        } else {
+            Err(StillInside { holders })
+        }
     }
 }
 
@@ -144,6 +161,9 @@ mod tests {
         let _second = gate.enter("mcp call").expect("open");
         let _third = gate.enter("mcp call").expect("open");
         let error = gate.close(Duration::from_millis(1)).await.expect_err("held");
-        assert_eq!(error.to_string(), "still busy after the deadline: mcp call (2), snapshot (1)");
+        assert_eq!(
+            error.to_string(),
+            "still busy after the deadline: mcp call (2), snapshot (1)"
+        );
     }
 }

@@ -106,7 +106,10 @@ impl Tasks {
         let tasks = self.clone();
         let stop = self.stop.clone();
         self.tracker.spawn(async move {
-            #[expect(clippy::disallowed_methods, reason = "the one place that spawns; the tracker owns the outer task")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the one place that spawns; the tracker owns the outer task"
+            )]
             // A task inside the task, because only a join handle tells of a panic.
             let handle = tokio::spawn(async move {
                 match kind.on_shutdown() {
@@ -131,7 +134,10 @@ impl Tasks {
 
     /// Begins the shutdown. The first reason is kept.
     pub fn stop_because(&self, reason: Reason) {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.reason
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(reason);
         self.stop.cancel();
     }
 
@@ -154,7 +160,12 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_of_a_listener_stops_the_process_and_the_end_of_a_job_does_not() {
-        for (kind, stops) in [(Kind::Listener, true), (Kind::Replica, true), (Kind::Job, false), (Kind::Connection, false)] {
+        for (kind, stops) in [
+            (Kind::Listener, true),
+            (Kind::Replica, true),
+            (Kind::Job, false),
+            (Kind::Connection, false),
+        ] {
             let tasks = Tasks::new();
             tasks.spawn(kind, "short", async {});
             tasks.tracker.close();

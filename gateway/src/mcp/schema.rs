@@ -150,6 +150,10 @@ impl Field {
             FieldKind::Word { allowed, default, .. } => {
                 with_default(json!({"type": "string", "enum": allowed()}), default.map(Value::from))
             }
+            // Its limits stand in the instructions: three numbers less on every tool.
+            FieldKind::Integer { default, .. } if self.name == "token_budget" => {
+                with_default(json!({"type": "integer"}), default.map(Value::from))
+            }
             FieldKind::Integer { min, max, default } => {
                 with_default(json!({"type": "integer", "minimum": min, "maximum": max}), default.map(Value::from))
             }
@@ -231,18 +235,18 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         kind: ToolKind::MemoryCapabilities,
         name: "memory_capabilities",
         title: "Capabilities",
-        description: "What this server and key can do: tools, scopes, limits, defaults; result schemas on request.",
+        description: "What this server and key can do.",
         scopes: KeyScopes::from_bits(0),
         hints: Hints::READS,
         core: true,
-        fields: &[fields::CAPABILITIES, fields::PAGE],
+        fields: &[fields::CAPABILITIES],
     },
     ToolSpec {
         kind: ToolKind::ObserveConversation,
         name: "observe_conversation",
-        title: "Remember a conversation turn",
-        description: "Store a finished turn verbatim and extract durable memories: decisions, preferences, facts, \
-                      constraints. Call it after each turn worth keeping.",
+        title: "Remember a turn",
+        description: "Store a finished turn verbatim and extract decisions, preferences, facts from it. Call after turns \
+                      worth keeping.",
         scopes: KeyScopes::GRAPH_WRITE,
         hints: Hints::ADDS,
         core: true,
@@ -252,8 +256,8 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         kind: ToolKind::PrimeContext,
         name: "prime_context",
         title: "Brief me",
-        description: "Brief for a new conversation, or with query for a task: open conflicts, decisions, constraints, \
-                      preferences, facts, open questions, recent changes.",
+        description: "Brief for a new conversation or a task: conflicts, decisions, constraints, preferences, facts, open \
+                      questions.",
         scopes: KeyScopes::GRAPH_READ,
         hints: Hints::READS,
         core: true,
@@ -263,9 +267,8 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         kind: ToolKind::QueryGraph,
         name: "query_graph",
         title: "Recall",
-        description: "Recall memories and turns that answer a question, best first. Search before answers that may depend \
-                      on earlier decisions, preferences or facts. Example: {\"query\": \"which database did we choose\", \
-                      \"project\": \"shop\"}.",
+        description: "Recall memories and turns that answer a question. Search before answers that may depend on earlier \
+                      decisions, preferences or facts.",
         scopes: KeyScopes::GRAPH_READ,
         hints: Hints::READS,
         core: true,
@@ -275,8 +278,7 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         kind: ToolKind::ResolveConflict,
         name: "resolve_conflict",
         title: "Settle a conflict",
-        description: "Settle a contradicts or updates edge. The winner stays, the other is closed; without winner both \
-                      stay valid.",
+        description: "Settle a contradicts or updates edge: the winner stays, the other is closed; without winner both stay.",
         scopes: KeyScopes::GRAPH_WRITE,
         hints: Hints::ADDS_ONCE,
         core: true,
@@ -286,7 +288,7 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         kind: ToolKind::StoreEdge,
         name: "store_edge",
         title: "Link two memories",
-        description: "Link two stored memories. `updates` reads: source replaces target.",
+        description: "Link two memories. `updates` reads: source replaces target.",
         scopes: KeyScopes::GRAPH_WRITE,
         hints: Hints::ADDS_ONCE,
         core: true,
@@ -296,8 +298,7 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         kind: ToolKind::StoreNode,
         name: "store_node",
         title: "Remember one fact",
-        description: "Store one atomic memory given as such. A duplicate returns the stored one. For conversation use \
-                      observe_conversation.",
+        description: "Store one atomic fact given as such; a duplicate returns the stored one.",
         scopes: KeyScopes::GRAPH_WRITE,
         hints: Hints::ADDS_ONCE,
         core: true,

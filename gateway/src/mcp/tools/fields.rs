@@ -43,18 +43,19 @@ pub(crate) const SCOPE: &[Field] = &[
 ];
 
 /// How much of a long answer, and from where.
-pub(crate) const PAGE: &[Field] = &[
-    Field::new(
-        "token_budget",
-        FieldKind::Integer {
-            min: TOKEN_BUDGET_MIN as i64,
-            max: TOKEN_BUDGET_MAX as i64,
-            default: Some(TOKEN_BUDGET_DEFAULT as i64),
-        },
-        "",
-    ),
-    Field::new("cursor", text(CURSOR_BYTES_MAX), ""),
-];
+pub(crate) const PAGE: &[Field] = &[TOKEN_BUDGET, CURSOR];
+
+const TOKEN_BUDGET: Field = Field::new(
+    "token_budget",
+    FieldKind::Integer {
+        min: TOKEN_BUDGET_MIN as i64,
+        max: TOKEN_BUDGET_MAX as i64,
+        default: Some(TOKEN_BUDGET_DEFAULT as i64),
+    },
+    "",
+);
+
+const CURSOR: Field = Field::new("cursor", text(CURSOR_BYTES_MAX), "");
 
 pub(crate) const NODE_ID: &[Field] = &[Field::required("node_id", FieldKind::Id, "Id of the memory")];
 
@@ -63,8 +64,12 @@ pub(crate) const GET_RELATED: &[Field] = &[
     Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed memories too"),
 ];
 
-pub(crate) const CAPABILITIES: &[Field] =
-    &[Field::new("include_schema", FieldKind::Flag { default: false }, "Result schemas too")];
+pub(crate) const CAPABILITIES: &[Field] = &[
+    Field::new("include_schema", FieldKind::Flag { default: false }, "Result schemas too"),
+    // The answer is short: pages are for whoever insists.
+    Field { listed: false, ..TOKEN_BUDGET },
+    Field { listed: false, ..CURSOR },
+];
 
 pub(crate) const OBSERVE: &[Field] = &[
     Field::required("user_message", text(MESSAGE_BYTES_MAX), "What the user said"),
@@ -76,7 +81,7 @@ pub(crate) const OBSERVED_AT: &[Field] = &[Field::new("observed_at", FieldKind::
 pub(crate) const QUERY: &[Field] = &[Field::required(
     "query",
     text(QUERY_BYTES_MAX),
-    "Question or key words; blank only with node_types or tags",
+    "Question or key words",
 )];
 
 pub(crate) const QUERY_MORE: &[Field] = &[
@@ -85,7 +90,7 @@ pub(crate) const QUERY_MORE: &[Field] = &[
     Field::new(
         "expand_depth",
         FieldKind::Integer { min: 0, max: EXPAND_DEPTH_MAX as i64, default: Some(0) },
-        "Adds supporting memories",
+        "Supporting memories",
     ),
     Field::new(
         "retrieval_mode",
@@ -115,15 +120,15 @@ pub(crate) const PRIME: &[Field] = &[
 ];
 
 pub(crate) const RESOLVE: &[Field] = &[
-    Field::required("edge_id", FieldKind::Id, "Id of the conflict edge"),
-    Field::new("winner", FieldKind::Id, "Id of the end that holds"),
+    Field::required("edge_id", FieldKind::Id, "Conflict edge"),
+    Field::new("winner", FieldKind::Id, "The end that holds"),
     Field::new("resolution_note", text_or_empty(NOTE_BYTES_MAX), "Why"),
-    Field::new("valid_to", FieldKind::Time, "When the loser ended; default now"),
+    Field::new("valid_to", FieldKind::Time, "Loser ended; default now"),
 ];
 
 pub(crate) const STORE_EDGE: &[Field] = &[
-    Field::required("source_id", FieldKind::Id, "Id of the source"),
-    Field::required("target_id", FieldKind::Id, "Id of the target"),
+    Field::required("source_id", FieldKind::Id, "Source"),
+    Field::required("target_id", FieldKind::Id, "Target"),
     Field::required(
         "relationship",
         FieldKind::Word { allowed: relationships, aliases: &[], default: None },

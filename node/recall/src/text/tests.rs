@@ -38,7 +38,7 @@ fn identifiers_are_found_whole_and_in_parts() {
         "src/waggle/server.py",
         "src/waggle/server.py server.py src waggl server py",
     );
-    check("C:\\work\\main.rs", "c:/work/main.rs main.rs c work main rs");
+    check("C:\\jobs\\main.rs", "c:/jobs/main.rs main.rs c job main rs");
     check("v3.10.2 and 3.10", "3.10 3.10.2 3.10");
     check("std::sync::Arc", "std::sync::arc std sync arc");
     check(
