@@ -49,6 +49,6 @@ pub(super) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse,
         }
         _ => return Err(ErrorData::invalid_params("unknown prompt", None)),
     };
-    let result: GetPromptResult = from_json(json!({"messages": messages}))?;
+    let result: GetPromptResult = from_json(json!({"resultType": "complete", "messages": messages}))?;
     Ok(result.into())
 }

@@ -37,5 +37,5 @@ pub(super) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
             json!({"uri": uri, "mimeType": "application/json", "text": data.to_string()})
         }
     };
-    from_json(json!({"contents": [contents]}))
+    from_json(json!({"resultType": "complete", "contents": [contents]}))
 }

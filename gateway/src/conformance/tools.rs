@@ -131,7 +131,7 @@ pub(super) async fn call(
         }
         _ => return Err(ErrorData::invalid_params("unknown tool", None)),
     };
-    let result: CallToolResult = from_json(json!({"content": content}))?;
+    let result: CallToolResult = from_json(json!({"resultType": "complete", "content": content}))?;
     Ok(result.into())
 }
 

@@ -35,6 +35,9 @@ pub(crate) struct OriginRule {
 pub(crate) struct HostOrigin {
     hosts: Vec<HostRule>,
     origins: Vec<OriginRule>,
+    /// On loopback a page of this very address may call it: its Origin names the Host that was just checked, so no
+    /// foreign page can be behind it.
+    own_origin: bool,
 }
 
 /// The Origin header, checked.
@@ -53,7 +56,8 @@ impl HostOrigin {
             rules.extend(["localhost", "127.0.0.1", "::1"].map(|host| HostRule { host: host.to_owned(), port: None }));
         }
         // Wrong origins were reported when the options were checked.
-        Self { hosts: rules, origins: origins.iter().filter_map(|origin| parse_origin_rule(origin).ok()).collect() }
+        let origins = origins.iter().filter_map(|origin| parse_origin_rule(origin).ok()).collect();
+        Self { hosts: rules, origins, own_origin: local }
     }
 
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<PageOrigin, Fault> {
@@ -74,7 +78,10 @@ impl HostOrigin {
         let Some(value) = headers.get(ORIGIN) else { return Ok(PageOrigin::Absent) };
         let origin = value.to_str().ok().and_then(|text| parse_origin(text).ok());
         match origin {
-            Some(origin) if headers.get_all(ORIGIN).iter().count() == 1 && self.origins.contains(&origin) => {
+            Some(origin)
+                if headers.get_all(ORIGIN).iter().count() == 1
+                    && (self.origins.contains(&origin) || (self.own_origin && is_own(&origin, named.as_ref()))) =>
+            {
                 Ok(PageOrigin::Allowed(value.clone()))
             }
             _ => Err(Fault::new(
@@ -104,6 +111,11 @@ impl PageOrigin {
             headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         }
     }
+}
+
+fn is_own(origin: &OriginRule, host: Option<&HostRule>) -> bool {
+    let port_of = |host: &HostRule| host.port.unwrap_or(80);
+    origin.scheme == "http" && host.is_some_and(|host| host.host == origin.host && port_of(host) == origin.port)
 }
 
 fn rule_of(authority: &Authority) -> HostRule {

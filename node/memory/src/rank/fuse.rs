@@ -151,8 +151,37 @@ pub fn fuse(candidates: &[Candidate], bounds: &LaneBounds, now: Millis, tuning: 
             }
         })
         .collect();
+    if dense_speaks && lexical_best > 0.0 {
+        stand_in(&mut fused, tuning);
+    }
     fused.sort_unstable_by(|a, b| order(a, b, candidates));
     fused
+}
+
+/// Gives those without a vector the score that their words let expect: the usual meaning of candidates with a vector, more
+/// of it the better the words match. Neither 0, by which they would sink, nor their words alone, by which they would rise
+/// above everything that a second lane holds back.
+fn stand_in(fused: &mut [Fused], tuning: &Tuning) {
+    let known = || {
+        fused
+            .iter()
+            .filter_map(|one| one.parts.dense.map(|dense| (one.parts.lexical, dense)))
+    };
+    let count = known().filter(|(words, _)| *words > 0.0).count();
+    if count == 0 {
+        return;
+    }
+    let mean =
+        |of: fn((f32, f32)) -> f32| known().filter(|(words, _)| *words > 0.0).map(of).sum::<f32>() / count as f32;
+    let (words_mean, dense_mean) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    for one in fused.iter_mut().filter(|one| one.parts.dense.is_none()) {
+        let expected = dense_mean + tuning.meaning_per_words * (one.parts.lexical - words_mean);
+        let parts = Parts {
+            dense: Some(expected.clamp(0.0, 1.0)),
+            ..one.parts
+        };
+        one.score = sum(&parts, true, tuning) * parts.boost;
+    }
 }
 
 /// The weighted sum over the lanes that speak for this item.

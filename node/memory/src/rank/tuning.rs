@@ -52,6 +52,9 @@ pub struct Tuning {
     /// Cosine below which the model says nothing. Belongs to all-MiniLM-L6-v2: 19 in 20 pairs of a question and an unrelated
     /// utterance lie below 0.3, four in five of a question and its evidence above.
     pub meaning_floor: f32,
+    /// How much more meaning is expected of an item without a vector for each share of words above the usual. 0 to 1. 0.5:
+    /// with a fifth of the vectors missing recall@10 is .760; with words alone for those items it is .743, with all vectors .779.
+    pub meaning_per_words: f32,
     /// Candidates that each lane hands on. Count, 50 to 2,000. 400: 200 lose two points where the evidence is the other
     /// speaker's.
     pub candidates_per_lane: usize,
@@ -79,6 +82,7 @@ impl Default for Tuning {
             recency_half_life_days: 30.0,
             weak_factor: 0.97,
             meaning_floor: 0.3,
+            meaning_per_words: 0.5,
             candidates_per_lane: 400,
             neighbours_of: 100,
         }

@@ -318,6 +318,7 @@ fn set(tuning: &mut Tuning, assignment: &str) -> Result<(), Failure> {
         "dense_spread" => tuning.dense_spread = four()?,
         "speaker_boost" => tuning.speaker_boost = number,
         "answer_boost" => tuning.answer_boost = number,
+        "meaning_per_words" => tuning.meaning_per_words = number,
         "meaning_floor" => tuning.meaning_floor = number,
         "candidates_per_lane" => tuning.candidates_per_lane = number as usize,
         "neighbours_of" => tuning.neighbours_of = number as usize,
