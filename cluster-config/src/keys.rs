@@ -89,6 +89,9 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// What is logged when nobody says anything: ours, without what the libraries below tell of every call.
+pub const LOG_FILTER: &str = "info,openraft=warn,rmcp=warn";
+
 const MIB: u64 = 1024 * 1024;
 
 const fn key(path: &'static str, roles: &'static [Role], kind: Kind, default: Default, doc: &'static str) -> Key {
@@ -175,7 +178,7 @@ pub const ALL: &[Key] = &[
     key("limits.call_time_max", GATEWAY, Kind::Time { min: ms(100), max: ms(300_000) },
         Default::Time(limits::CALL_TIME_MAX), "Longest time of a call. Clients give up at 60 s."),
 
-    key("log.filter", BOTH, Kind::Text, Default::Text("info"),
+    key("log.filter", BOTH, Kind::Text, Default::Text(LOG_FILTER),
         "What is logged, such as `info,waggle_shard=debug`. WAGGLE_LOG is the same."),
     key("log.format", BOTH, Kind::Word(&["auto", "text", "json"]), Default::Text("auto"),
         "`auto`: text on a terminal, JSON otherwise."),

@@ -32,6 +32,7 @@ from urllib.parse import urlsplit
 PROTOCOL = "2025-11-25"
 READY_SECONDS = 120
 IDS_WANTED = 50
+VECTORS_SECONDS_MAX = 600
 PAGES_MAX = 10
 TRIES = 5
 
@@ -256,6 +257,18 @@ def counter(total, what):
     return progress
 
 
+def wait_for_vectors(mcp):
+    """Loading is faster than embedding: texts are stored first and their vectors follow. Quality is asked of the end."""
+    began = time.monotonic()
+    while time.monotonic() - began < VECTORS_SECONDS_MAX:
+        awaiting = mcp.call("get_stats", {}).get("embedding_status", {}).get("awaiting", 0)
+        if not awaiting:
+            return time.monotonic() - began
+        say(f"{awaiting} items wait for their vectors")
+        time.sleep(1)
+    raise SystemExit(f"vectors were still missing after {VECTORS_SECONDS_MAX} s")
+
+
 def evaluate(mcp, conversations, queries, workers):
     began = time.monotonic()
     turns = sum(len(conversation.turns) for conversation in conversations.values())
@@ -264,6 +277,7 @@ def evaluate(mcp, conversations, queries, workers):
         # list() so that the first failure ends the run
         list(pool.map(lambda conversation: conversation.observe(mcp, progress), conversations.values()))
     load_seconds = time.monotonic() - began
+    vector_seconds = wait_for_vectors(mcp)
 
     began = time.monotonic()
     progress = counter(len(queries), "questions asked")
@@ -285,6 +299,7 @@ def evaluate(mcp, conversations, queries, workers):
         "questions": len(queries),
         "nodes_extracted": sum(conversation.nodes_extracted for conversation in conversations.values()),
         "turns_per_s": round(turns / load_seconds, 1),
+        "waited_for_vectors_s": round(vector_seconds, 1),
         "questions_per_s": round(len(queries) / ask_seconds, 1),
         "question_ms_p50": round(1000 * share(times, 0.5), 1),
         "question_ms_p95": round(1000 * share(times, 0.95), 1),

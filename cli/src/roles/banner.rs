@@ -11,6 +11,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) tenant: &'a str,
     pub(crate) data_dir: &'a Path,
     pub(crate) limits: bool,
+    /// How to call this binary again.
+    pub(crate) program: &'a str,
 }
 
 impl Ready<'_> {
@@ -36,6 +38,7 @@ impl Ready<'_> {
             tenant,
             data_dir,
             limits,
+            program,
         } = self;
         let limits = if *limits {
             "rate limits are on"
@@ -53,7 +56,7 @@ impl Ready<'_> {
   limits     {limits}
 
 Try it
-  waggle memory add "we deploy on Fridays" && waggle memory search "when do we deploy"
+  {program} memory add "we deploy on Fridays" && {program} memory search "when do we deploy"
 
 Claude Code
   claude mcp add --transport http waggle {mcp_url} --header "Authorization: Bearer {api_key}"
@@ -90,6 +93,7 @@ mod tests {
             tenant: "dev",
             data_dir: Path::new("/data"),
             limits: false,
+            program: "waggle",
         }
     }
 

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use tonic::transport::Channel;
 use waggle_config::checked::{LogFormat, RaftConfig, RecallConfig};
 use waggle_config::identity::{self, DataDir};
+use waggle_config::keys;
 use waggle_config::limits::{CallLimits, DRAIN_TIME_MAX, RPC_BYTES_MAX};
 use waggle_config::runtime::clock::{Clock, System};
 use waggle_config::runtime::tasks::{Kind, Reason, Tasks};
@@ -58,7 +59,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    logging::start("info,openraft=warn", LogFormat::Auto)?;
+    logging::start(keys::LOG_FILTER, LogFormat::Auto)?;
     runtime()?.block_on(Box::pin(serve(args)))
 }
 
@@ -120,6 +121,7 @@ async fn serve(args: Args) -> Result<()> {
         .unwrap_or_default();
     save_context(&claimed.dir, &mcp_url, &admin_url);
     let data_dir = claimed.dir.root();
+    let program = program_as_called();
     let ready = Ready {
         mcp_url: &mcp_url,
         admin_url: &admin_url,
@@ -127,6 +129,7 @@ async fn serve(args: Args) -> Result<()> {
         tenant: TENANT,
         data_dir,
         limits: args.limits,
+        program: &program,
     };
     print(&if args.json { ready.json() } else { ready.text() })?;
     tracing::info!(mcp_url, admin_url, "ready");
@@ -190,3 +193,11 @@ fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str) {
 
 /// Serving in the process owns its tasks; see [`Kind`].
 pub(super) const RPC_TASK: Kind = Kind::Listener;
+
+/// So that the printed commands can be pasted: the binary of a fresh build is in no PATH.
+fn program_as_called() -> String {
+    std::env::args()
+        .next()
+        .filter(|program| !program.contains(char::is_whitespace))
+        .unwrap_or_else(|| "waggle".to_owned())
+}

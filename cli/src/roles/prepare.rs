@@ -35,6 +35,8 @@ pub(crate) struct Claimed {
 /// Locks the directory and finds out whose it is.
 pub(crate) fn claim(root: &Path, when_new: WhenNew) -> Result<Claimed> {
     let root = std::path::absolute(root).with_context(|| format!("find {}", root.display()))?;
+    // For messages; one that does not exist yet has nothing to resolve.
+    let root = fs::canonicalize(&root).unwrap_or(root);
     let dir = DataDir::new(&root);
     let identity_known = Identity::load(&dir);
     if when_new == WhenNew::Refuse

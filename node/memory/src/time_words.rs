@@ -237,6 +237,17 @@ impl Reader {
         Some(())
     }
 
+    /// Whether the word before `at` names a stretch of time: a unit or a weekday.
+    fn is_part_of_time(&self, at: usize) -> bool {
+        const STRETCHES: [&str; 13] = [
+            "day", "night", "evening", "week", "weekend", "month", "year", "monday", "tuesday", "wednesday", "thursday",
+            "friday", "saturday",
+        ];
+        let before = at.checked_sub(1).map_or("", |before| self.word(before));
+        let singular = before.strip_suffix('s').unwrap_or(before);
+        STRETCHES.contains(&singular) || singular == "sunday"
+    }
+
     fn period(&mut self, at: usize) -> Option<usize> {
         const ALWAYS: Option<Millis> = Some(Millis(i64::MAX));
         const EVER: Option<Millis> = Some(Millis(i64::MIN));
@@ -273,6 +284,8 @@ impl Reader {
                 self.set(start_of(first), ALWAYS)?;
                 Some(1 + taken)
             }
+            // "the week before August 3" names a week beside a date; what was said about it may lie on either side.
+            "after" | "before" if self.is_part_of_time(at) => None,
             "after" => {
                 let (_, last, taken) = self.date(at + 1)?;
                 self.set(after(last), ALWAYS)?;
@@ -371,6 +384,8 @@ mod tests {
             ("since January", "2027-01-01..*"),
             ("after 2027-01-15", "2027-01-16..*"),
             ("before March 2026", "*..2026-03-01"),
+            ("the week before March 2026", ""),
+            ("on the Monday after January 5", ""),
             ("between January 5 and January 20", "2027-01-05..2027-01-21"),
             ("on January 5", "2027-01-05..2027-01-06"),
             ("in December", "2026-12-01..2027-01-01"),

@@ -20,7 +20,7 @@ use crate::plan;
 
 /// Items embedded for one AttachVectors: about a third of a second of one core.
 const LATE_BATCH: usize = 32;
-/// How often tenants with waiting items are looked at again.
+/// How long the encoder is left alone after it took nothing.
 const LATE_EVERY: Duration = Duration::from_millis(500);
 /// How often request ids are forgotten.
 const EXPIRE_EVERY: Duration = Duration::from_secs(60);
@@ -42,44 +42,62 @@ pub(crate) async fn late_vectors(
     stop: CancellationToken,
 ) {
     let mut waiting: BTreeSet<(ShardId, TenantId)> = waiting_at_start.into_iter().collect();
+    // Work goes on at once while batches succeed; after a failure, and with nothing to do, it pauses.
+    let mut go_on = true;
     loop {
         tokio::select! {
+            biased;
             () = stop.cancelled() => return,
             next = announced.recv() => match next {
                 Some(next) => { waiting.insert(next); }
                 None => return,
             },
-            () = tokio::time::sleep(LATE_EVERY), if !waiting.is_empty() => {}
+            () = tokio::time::sleep(if go_on { Duration::ZERO } else { LATE_EVERY }), if !waiting.is_empty() => {}
         }
         while let Ok(next) = announced.try_recv() {
             waiting.insert(next);
         }
+        go_on = true;
         for (shard, tenant) in waiting.clone() {
             if stop.is_cancelled() {
                 return;
             }
             match attach_batch(&engine, shard, &tenant).await {
-                Ok(false) => {
+                Ok(Attached::All) => {
                     waiting.remove(&(shard, tenant));
                 }
-                Ok(true) => {}
-                Err(error) => tracing::warn!(?error, %shard, "vectors that follow their text wait a little longer"),
+                Ok(Attached::Some) => {}
+                Ok(Attached::None) => go_on = false,
+                Err(error) => {
+                    go_on = false;
+                    tracing::warn!(?error, %shard, "vectors that follow their text wait a little longer");
+                }
             }
         }
     }
 }
 
-/// Embeds some waiting items of a tenant. False when nothing waits any more.
-async fn attach_batch(engine: &Arc<Engine>, shard: ShardId, tenant: &TenantId) -> Result<bool, CallError> {
+/// How far the waiting items of a tenant are.
+enum Attached {
+    /// Nothing waits any more.
+    All,
+    /// A batch is done; there may be more.
+    Some,
+    /// The encoder takes nothing right now.
+    None,
+}
+
+/// Embeds some waiting items of a tenant.
+async fn attach_batch(engine: &Arc<Engine>, shard: ShardId, tenant: &TenantId) -> Result<Attached, CallError> {
     let reading = tenant.clone();
     let texts = engine
         .blocking(move |engine| engine.with_rows(shard, &reading, |rows| Ok(waiting_texts(rows))))
         .await?;
     if texts.is_empty() {
-        return Ok(false);
+        return Ok(Attached::All);
     }
     let (items, texts): (Vec<(Item, u32)>, Vec<String>) = texts.into_iter().map(|(i, v, t)| ((i, v), t)).unzip();
-    let Some(vectors) = engine.embedder.late(texts).await else { return Ok(engine.embedder.is_available()) };
+    let Some(vectors) = engine.embedder.late(texts).await else { return Ok(Attached::None) };
     let items = items
         .into_iter()
         .zip(vectors)
@@ -88,7 +106,7 @@ async fn attach_batch(engine: &Arc<Engine>, shard: ShardId, tenant: &TenantId) -
     let command = Command::AttachVectors(AttachVectors { tenant: tenant.clone(), items });
     let proposal = Proposal { principal: system(), request: None, command };
     engine.shard(shard)?.propose(proposal, engine.options.call_time_max).await?;
-    Ok(true)
+    Ok(Attached::Some)
 }
 
 fn waiting_texts(rows: TenantRows<'_>) -> Vec<(Item, u32, String)> {

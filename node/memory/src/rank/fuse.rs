@@ -162,26 +162,31 @@ pub fn fuse(candidates: &[Candidate], bounds: &LaneBounds, now: Millis, tuning: 
 /// of it the better the words match. Neither 0, by which they would sink, nor their words alone, by which they would rise
 /// above everything that a second lane holds back.
 fn stand_in(fused: &mut [Fused], tuning: &Tuning) {
-    let known = || {
-        fused
-            .iter()
-            .filter_map(|one| one.parts.dense.map(|dense| (one.parts.lexical, dense)))
-    };
-    let count = known().filter(|(words, _)| *words > 0.0).count();
+    // Summed in whole millionths: the candidates come in no order that an answer may depend on.
+    let (mut count, mut words, mut meaning) = (0_i64, 0_i64, 0_i64);
+    for one in fused.iter().filter(|one| one.parts.lexical > 0.0) {
+        if let Some(dense) = one.parts.dense {
+            count += 1;
+            words += millionths(one.parts.lexical);
+            meaning += millionths(dense);
+        }
+    }
     if count == 0 {
         return;
     }
-    let mean =
-        |of: fn((f32, f32)) -> f32| known().filter(|(words, _)| *words > 0.0).map(of).sum::<f32>() / count as f32;
-    let (words_mean, dense_mean) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let mean = |sum: i64| (sum as f64 / count as f64 / 1e6) as f32;
     for one in fused.iter_mut().filter(|one| one.parts.dense.is_none()) {
-        let expected = dense_mean + tuning.meaning_per_words * (one.parts.lexical - words_mean);
+        let expected = mean(meaning) + tuning.meaning_per_words * (one.parts.lexical - mean(words));
         let parts = Parts {
             dense: Some(expected.clamp(0.0, 1.0)),
             ..one.parts
         };
         one.score = sum(&parts, true, tuning) * parts.boost;
     }
+}
+
+fn millionths(share: f32) -> i64 {
+    (share * 1e6) as i64
 }
 
 /// The weighted sum over the lanes that speak for this item.
@@ -192,7 +197,7 @@ fn sum(parts: &Parts, lexical_speaks: bool, tuning: &Tuning) -> f32 {
             (tuning.lexical_weight * parts.lexical + tuning.dense_weight * dense) / whole
         }
         Some(dense) => dense,
-        // Without a vector, because it is still to come or the model cannot read the text: it must not sink.
+        // Without a vector, because it is still to come or the model cannot read the text; see `stand_in`.
         None => parts.lexical,
     }
 }
@@ -225,4 +230,91 @@ pub fn order(a: &Fused, b: &Fused, candidates: &[Candidate]) -> Ordering {
             (Some(one), Some(two)) => two.valid_from.cmp(&one.valid_from).then(one.item.cmp(&two.item)),
             _ => a.candidate.cmp(&b.candidate),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{MemoryId, TurnId};
+
+    fn turn(number: u8, lexical: f32, dense: Option<f32>) -> Candidate {
+        Candidate {
+            item: Item::Turn(TurnId::from_bytes([number; 16])),
+            lexical: Lane {
+                own: lexical,
+                around: [0.0; 4],
+            },
+            dense: dense.map(|own| Lane { own, around: [own; 4] }),
+            named: false,
+            same_polarity: false,
+            answers: false,
+            same_session: false,
+            same_agent: false,
+            superseded: false,
+            confidence: Confidence::Explicit,
+            valid_from: Millis(0),
+        }
+    }
+
+    fn check(candidates: &[Candidate], expected: &[usize]) {
+        let fused = fuse(
+            candidates,
+            &LaneBounds { dense_low: 0.0 },
+            Millis(Millis::DAY * 400),
+            &Tuning::default(),
+        );
+        assert_eq!(fused.iter().map(|one| one.candidate).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn both_lanes_count_and_an_empty_one_yields_its_weight() {
+        check(
+            &[
+                turn(1, 4.0, Some(0.3)),
+                turn(2, 5.0, Some(0.9)),
+                turn(3, 0.0, Some(0.5)),
+            ],
+            &[1, 0, 2],
+        );
+        check(&[turn(1, 4.0, None), turn(2, 5.0, None)], &[1, 0]);
+        check(&[turn(1, 0.0, Some(0.4)), turn(2, 0.0, Some(0.9))], &[1, 0]);
+    }
+
+    #[test]
+    fn what_matches_neither_word_nor_meaning_is_no_answer() {
+        let mut beside = turn(1, 0.0, Some(0.1));
+        beside.lexical.around = [9.0; 4];
+        check(&[beside, turn(2, 1.0, Some(0.1))], &[1]);
+        assert!(nothing_matches(false, Some(0.1), &Tuning::default()));
+        assert!(!nothing_matches(true, None, &Tuning::default()));
+        assert!(!nothing_matches(false, Some(0.5), &Tuning::default()));
+    }
+
+    #[test]
+    fn a_missing_vector_neither_sinks_nor_lifts() {
+        let both = [turn(1, 5.0, Some(0.9)), turn(2, 1.0, Some(0.4)), turn(3, 4.0, None)];
+        check(&both, &[0, 2, 1]);
+    }
+
+    #[test]
+    fn small_factors_reorder_near_equals_only() {
+        let mut preferred = turn(2, 5.0, None);
+        preferred.same_session = true;
+        check(&[turn(1, 5.0, None), preferred.clone(), turn(3, 5.5, None)], &[2, 1, 0]);
+        let mut memory = turn(9, 5.0, None);
+        memory.item = Item::Memory(MemoryId::from_bytes([9; 16]));
+        check(&[turn(1, 5.0, None), memory], &[1, 0]);
+    }
+
+    #[test]
+    fn ties_go_to_the_newer_one_and_then_to_the_id_and_superseded_turns_go_last() {
+        let mut newer = turn(3, 5.0, None);
+        newer.valid_from = Millis(1);
+        let mut superseded = turn(4, 9.0, None);
+        superseded.superseded = true;
+        check(
+            &[superseded, turn(2, 5.0, None), turn(1, 5.0, None), newer],
+            &[3, 2, 1, 0],
+        );
+    }
 }

@@ -12,25 +12,26 @@ pub struct Tuning {
     /// BM25: how much a long text is held back. No unit, 0 to 1. 0.4: turns differ in length for no good reason.
     pub b: f32,
     /// What a match of the written form adds to that of the stem, as a share of its BM25. 0 to 1. 0.1: an exact name or
-    /// spelling decides between near-equals; 0.5 costs half a point of recall@10 and one of MRR.
+    /// spelling decides between near-equals; 0.5 costs half a point of recall@10.
     pub written_form_weight: f32,
 
-    /// Weight of words in the sum. Share, 0 to 1. 0.5 against 0.5: recall@10 .779, where 0.6 gives .766, 0.7
-    /// .756 and words alone .731; below 0.5 the other speaker's evidence sinks.
+    /// Weight of words in the sum. Share, 0 to 1. 0.5 against 0.5: recall@10 .779, where 0.6 gives .765, 0.7 .759 and
+    /// words alone .732; at 0.4 the other speaker's evidence sinks (.829 from .861).
     pub lexical_weight: f32,
     /// Weight of meaning in the sum. Share, 0 to 1.
     pub dense_weight: f32,
     /// What a turn takes of the words of its neighbours: two before, before, after, two after. Share, 0 to 1 each.
-    /// Together with those of meaning they are worth 8 points of recall@10: an answer often shares no word with the question before it.
+    /// Together with those of meaning they are worth 6.5 points of recall@10, and 12 where the other speaker answers: an
+    /// answer often shares no word with the question before it.
     pub lexical_spread: [f32; 4],
     /// The same for meaning. Smaller, because sentence vectors of neighbours are alike anyway.
     pub dense_spread: [f32; 4],
 
-    /// Factor for what the one speaker named in the query said. 1 to 1.5. 1.15: 1 costs 1.6 points of recall@10, and 1.2
-    /// one point where the evidence is the other speaker's. A multiplier, never a filter, for that reason.
+    /// Factor for what the one speaker named in the query said. 1 to 1.5. 1.15: 1 costs 1.5 points of recall@10 and 4 of
+    /// MRR, 1.2 costs 2 where the evidence is the other speaker's. A multiplier, never a filter, for that reason.
     pub speaker_boost: f32,
     /// Factor for what says when, if the query asks when, and for a number, if it asks how many. 1 to 1.5.
-    /// 1.15: a point of MRR, nearly all of it from questions about dates.
+    /// 1.15: half a point of recall@10 and one of MRR.
     pub answer_boost: f32,
     /// Factor for a negated memory when the query is about what is forbidden or rejected. 1 to 1.5. 1.15: more than any
     /// preference, less than a second matching word.
@@ -53,10 +54,10 @@ pub struct Tuning {
     /// utterance lie below 0.3, four in five of a question and its evidence above.
     pub meaning_floor: f32,
     /// How much more meaning is expected of an item without a vector for each share of words above the usual. 0 to 1. 0.5:
-    /// with a fifth of the vectors missing recall@10 is .760; with words alone for those items it is .743, with all vectors .779.
+    /// with a fifth of the vectors missing recall@10 is .760, where their words alone give .743; with all vectors .779.
     pub meaning_per_words: f32,
-    /// Candidates that each lane hands on. Count, 50 to 2,000. 400: 200 lose two points where the evidence is the other
-    /// speaker's.
+    /// Candidates that each lane hands on. Count, 50 to 2,000. 400: with 2,600 turns 200 lose nothing, because a candidate of
+    /// one lane is scored by both; the rest is margin for larger tenants.
     pub candidates_per_lane: usize,
     /// Best candidates of each lane whose neighbours become candidates too. Count, 0 to the lane's candidates.
     pub neighbours_of: usize,

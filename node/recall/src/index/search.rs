@@ -68,7 +68,7 @@ impl TenantIndex {
             answer.candidates = passed;
             return answer;
         }
-        let by_words = self.search_words(query, &terms, scratch);
+        let by_words = self.search_words(query, &terms, passed, scratch);
         let by_meaning = self.search_meaning(query, scratch);
         answer.best_cosine = by_meaning.best;
         answer.no_match = rank::nothing_matches(!by_words.is_empty(), by_meaning.best, query.tuning);
@@ -96,7 +96,7 @@ impl TenantIndex {
             .collect()
     }
 
-    fn search_words(&self, query: &IndexQuery<'_>, terms: &QueryTerms, scratch: &mut Scratch) -> Found {
+    fn search_words(&self, query: &IndexQuery<'_>, terms: &QueryTerms, passed: usize, scratch: &mut Scratch) -> Found {
         scratch.words.clear();
         scratch.words.resize(self.columns.len(), 0.0);
         let weighted: Vec<Weighted<'_>> = terms
@@ -112,10 +112,10 @@ impl TenantIndex {
             })
             .collect();
         let collection = Collection {
-            count: self.len(),
-            total_length: self.total_length,
+            count: passed,
+            average_length: self.total_length as f32 / self.len().max(1) as f32,
             lengths: &self.columns.length,
-            alive: (self.dead > 0).then_some(&self.alive),
+            counted: (self.dead > 0 || passed < self.len()).then_some(&scratch.passes),
             k1: query.tuning.k1,
             b: query.tuning.b,
         };

@@ -27,14 +27,15 @@ pub(crate) struct Weighted<'a> {
 
 /// What BM25 needs to know about the documents.
 pub(crate) struct Collection<'a> {
-    /// Living documents.
+    /// Documents that a query may find. Rarity is counted among them: a name that is on every page of one project is no
+    /// clue there, however rare it is elsewhere in the tenant, and closed namespaces do not show through scores.
     pub(crate) count: usize,
-    /// Sum of their lengths.
-    pub(crate) total_length: u64,
+    /// Mean length of all living documents, in terms.
+    pub(crate) average_length: f32,
     /// Length of each slot.
     pub(crate) lengths: &'a [u16],
-    /// Which slots live, as bits; None while all do.
-    pub(crate) alive: Option<&'a [u64]>,
+    /// Which slots count, as bits; None while all do.
+    pub(crate) counted: Option<&'a [u64]>,
     pub(crate) k1: f32,
     pub(crate) b: f32,
 }
@@ -69,9 +70,9 @@ impl Lexicon {
         self.counting = counting;
     }
 
-    /// Adds the BM25 of each term to `scores`, one number a slot. Returns which of the terms exist among the living.
+    /// Adds the BM25 of each term to `scores`, one number a slot. Returns which of the terms exist among what counts.
     pub(crate) fn score(&self, terms: &[Weighted<'_>], collection: &Collection<'_>, scores: &mut [f32]) -> Vec<bool> {
-        let average = collection.total_length as f32 / (collection.count.max(1)) as f32;
+        let average = collection.average_length;
         // Lengths repeat, so their part of the formula is worked out once for each that is common.
         let norm =
             |length: u16| collection.k1 * (1.0 - collection.b + collection.b * f32::from(length) / average.max(1.0));
@@ -82,14 +83,12 @@ impl Lexicon {
                 let Some(postings) = self.terms.get(&self.hasher.hash_one(term.text)) else {
                     return false;
                 };
-                let frequency = match collection.alive {
+                let frequency = match collection.counted {
                     None => postings.count(),
-                    Some(alive) => postings.iter().filter(|(slot, _)| bit(alive, *slot)).count(),
+                    Some(counted) => postings.iter().filter(|(slot, _)| bit(counted, *slot)).count(),
                 };
-                if frequency == 0 {
-                    return false;
-                }
-                let gain = term.weight * idf(collection.count, frequency) * (collection.k1 + 1.0);
+                // What holds the term outside is scored all the same: an empty answer tells that it exists.
+                let gain = term.weight * idf(collection.count.max(1), frequency.max(1)) * (collection.k1 + 1.0);
                 for (slot, count) in postings.iter() {
                     let slot = slot as usize;
                     let (Some(length), Some(score)) = (collection.lengths.get(slot), scores.get_mut(slot)) else {
@@ -101,7 +100,7 @@ impl Lexicon {
                         .unwrap_or_else(|| norm(*length));
                     *score += gain * count / (count + norm);
                 }
-                true
+                frequency > 0
             })
             .collect()
     }
@@ -190,9 +189,9 @@ mod tests {
         let mut scores = [0.0; 3];
         let collection = Collection {
             count: 3,
-            total_length: 13,
+            average_length: 13.0 / 3.0,
             lengths: &[2, 2, 9],
-            alive: None,
+            counted: None,
             k1: 0.9,
             b: 0.4,
         };
