@@ -45,7 +45,8 @@ pub enum Role {
     Stopped,
 }
 
-/// How a replica stands.
+/// How a replica stands, as consensus last reported it: a moment behind what callers were answered. For a read that must
+/// see a write use [`ShardHandle::linearizable_read`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The shard.

@@ -14,7 +14,7 @@ use waggle_memory::outcome::{Effects, Outcome};
 use waggle_memory::tables::ReadTables;
 use waggle_shard::{
     ApplyObserver, Config, Indeterminate, NoObserver, NoRemote, Origin, Ports, ProposeError, Role, Settings,
-    ShardHandle, Shards, StartError, Unavailable,
+    ShardHandle, Shards, StartError, Status, Unavailable,
 };
 
 const META: ShardId = ShardId::META;
@@ -41,11 +41,8 @@ async fn a_single_voter_leads_at_once_and_remembers_over_a_restart() {
         last = proposed.log_index;
     }
     assert!(handle.linearizable_read(TIMEOUT).await.unwrap().applied_index >= last);
-    let before = handle.status();
-    assert_eq!(
-        (before.role, before.applied_index, before.voters.as_slice()),
-        (Role::Leader, Some(last), &[1][..])
-    );
+    let before = status_when(&handle, |status| status.applied_index == Some(last)).await;
+    assert_eq!((before.role, before.voters.as_slice()), (Role::Leader, &[1][..]));
     let digest = store.database().digest(META).unwrap();
     shards.shutdown(TIMEOUT).await.unwrap();
     assert_eq!(
@@ -155,11 +152,7 @@ async fn old_entries_are_purged_behind_a_snapshot() {
     let shards = start(&store, with_settings(new)).await;
     let handle = shards.get(META).unwrap().clone();
     write_beside([&handle], 16, 100).await;
-    let deadline = Instant::now() + TIMEOUT;
-    while handle.status().purged_index.is_none() {
-        assert!(Instant::now() < deadline, "nothing was purged: {:?}", handle.status());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    status_when(&handle, |status| status.purged_index.is_some()).await;
     let digest = store.database().digest(META).unwrap();
     drop(handle);
     stop(shards, store).await;
@@ -251,6 +244,19 @@ async fn derived_indexes_know_a_write_before_its_author_is_answered() {
         );
     }
     stop(shards, store).await;
+}
+
+/// What a status says is a moment behind what callers were told.
+async fn status_when(handle: &ShardHandle, holds: impl Fn(&Status) -> bool) -> Status {
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        let status = handle.status();
+        if holds(&status) {
+            return status;
+        }
+        assert!(Instant::now() < deadline, "{status:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// Writers beside each other, each with its own tenants.

@@ -210,7 +210,7 @@ fn boost(candidate: &Candidate, now: Millis, tuning: &Tuning) -> f32 {
         (candidate.answers, tuning.answer_boost),
         (candidate.same_session, tuning.session_boost),
         (candidate.same_agent, tuning.agent_boost),
-        (matches!(candidate.item, Item::Memory(_)), tuning.memory_boost),
+        (is_stored_as_such(candidate), tuning.memory_boost),
     ];
     for (holds, by) in given {
         if holds {
@@ -219,6 +219,10 @@ fn boost(candidate: &Candidate, now: Millis, tuning: &Tuning) -> f32 {
     }
     let days = (now.0.saturating_sub(candidate.valid_from.0)).max(0) as f32 / Millis::DAY as f32;
     factor * (1.0 + (tuning.recency_boost - 1.0) * (-days / tuning.recency_half_life_days.max(1.0)).exp2())
+}
+
+fn is_stored_as_such(candidate: &Candidate) -> bool {
+    matches!(candidate.item, Item::Memory(_)) && candidate.confidence == Confidence::Explicit
 }
 
 /// Best first: what still holds before what is superseded, then the score, then the newer one, then the id.
