@@ -245,7 +245,7 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         kind: ToolKind::ObserveConversation,
         name: "observe_conversation",
         title: "Remember a turn",
-        description: "Store a finished turn verbatim and extract decisions, preferences, facts from it. Call after turns \
+        description: "Store a finished turn verbatim and extract decisions, preferences, facts. Call after turns \
                       worth keeping.",
         scopes: KeyScopes::GRAPH_WRITE,
         hints: Hints::ADDS,

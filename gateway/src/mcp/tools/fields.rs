@@ -60,8 +60,8 @@ const CURSOR: Field = Field::new("cursor", text(CURSOR_BYTES_MAX), "");
 pub(crate) const NODE_ID: &[Field] = &[Field::required("node_id", FieldKind::Id, "Id of the memory")];
 
 pub(crate) const GET_RELATED: &[Field] = &[
-    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Steps along links"),
-    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed memories too"),
+    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Link steps"),
+    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed ones too"),
 ];
 
 pub(crate) const CAPABILITIES: &[Field] = &[
@@ -73,7 +73,7 @@ pub(crate) const CAPABILITIES: &[Field] = &[
 
 pub(crate) const OBSERVE: &[Field] = &[
     Field::required("user_message", text(MESSAGE_BYTES_MAX), "What the user said"),
-    Field::required("assistant_response", text(MESSAGE_BYTES_MAX), "What you answered; one may be blank"),
+    Field::required("assistant_response", text(MESSAGE_BYTES_MAX), "Your answer; one may be blank"),
 ];
 
 pub(crate) const OBSERVED_AT: &[Field] = &[Field::new("observed_at", FieldKind::Time, "When; default now")];
@@ -86,7 +86,7 @@ pub(crate) const QUERY: &[Field] = &[Field::required(
 
 pub(crate) const QUERY_MORE: &[Field] = &[
     Field::new("max_nodes", FieldKind::Integer { min: 1, max: NODES_MAX as i64, default: Some(20) }, "Most memories"),
-    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Steps along links"),
+    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Link steps"),
     Field::new(
         "expand_depth",
         FieldKind::Integer { min: 0, max: EXPAND_DEPTH_MAX as i64, default: Some(0) },
@@ -99,15 +99,15 @@ pub(crate) const QUERY_MORE: &[Field] = &[
             aliases: &[("hybrid", "fusion"), ("verbatim", "replay")],
             default: Some("fusion"),
         },
-        "graph: memories only; replay: turns only",
+        "graph: memories; replay: turns",
     ),
-    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed memories too"),
+    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed ones too"),
     Field::new("as_of", FieldKind::Time, "World as of then"),
     Field::new("known_at", FieldKind::Time, "As known then"),
     Field::new("node_types", FieldKind::Words { items_max: 7, allowed: kinds }, "Only these"),
     Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX, empty: true }, "All of these"),
     Field::new("strict_scope", FieldKind::Flag { default: false }, "Scope fields filter"),
-    Field::new("explain", FieldKind::Flag { default: false }, "Say why each hit"),
+    Field::new("explain", FieldKind::Flag { default: false }, "Why each hit"),
 ];
 
 pub(crate) const PRIME: &[Field] = &[
