@@ -28,9 +28,15 @@ pub fn apply(tables: &mut dyn Tables, entry: &Entry) -> Applied {
     if let Some((request, tenant)) = request
         && let Some(outcome) = requests::first_outcome(&*tables, tenant, request)
     {
-        return Applied { outcome, effects: Effects::default() };
+        return Applied {
+            outcome,
+            effects: Effects::default(),
+        };
     }
-    let mut effects = Effects { tenant: entry.command.tenant().cloned(), ..Effects::default() };
+    let mut effects = Effects {
+        tenant: entry.command.tenant().cloned(),
+        ..Effects::default()
+    };
     let outcome = match execute(tables, stamp, entry, &mut effects) {
         Ok(outcome) => outcome,
         Err(rejection) => Outcome::Rejected(rejection),

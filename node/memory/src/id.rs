@@ -104,8 +104,13 @@ impl FromStr for TenantId {
     type Err = BadTenantId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let starts_well = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        let plain = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.'));
+        let starts_well = text
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let plain = text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.'));
         if starts_well && plain && text.len() <= Self::BYTES_MAX {
             Ok(Self(text.to_owned()))
         } else {

@@ -51,7 +51,10 @@ pub fn check<'a>(rows: impl Iterator<Item = (&'a Key, &'a Row)>) -> Vec<Violatio
             collect(graphs.entry(tenant.clone()).or_default(), key, row);
         }
     }
-    graphs.iter().flat_map(|(tenant, graph)| check_tenant(tenant, graph)).collect()
+    graphs
+        .iter()
+        .flat_map(|(tenant, graph)| check_tenant(tenant, graph))
+        .collect()
 }
 
 fn collect(graph: &mut Graph, key: &TenantKey, row: &Row) {
@@ -68,17 +71,23 @@ fn collect(graph: &mut Graph, key: &TenantKey, row: &Row) {
             graph.turns.insert(*id, Turn::clone(turn));
         }
         (TenantKey::TurnAt(project, session, index), Row::TurnId(id)) => {
-            graph.turn_positions.insert((project.clone(), session.clone(), *index), *id);
+            graph
+                .turn_positions
+                .insert((project.clone(), session.clone(), *index), *id);
         }
         (TenantKey::Session(project, session), Row::Session(row)) => {
-            graph.sessions.insert((project.clone(), session.clone()), row.turn_count);
+            graph
+                .sessions
+                .insert((project.clone(), session.clone()), row.turn_count);
         }
         (TenantKey::Project(key), Row::Project(project)) => {
             graph.projects.insert(key.clone(), project.clone());
         }
         (TenantKey::Evidence(memory, _), Row::Evidence(_)) => *graph.evidence.entry(*memory).or_default() += 1,
         (TenantKey::Fingerprint(project, form, fingerprint, memory), Row::Mark) => {
-            graph.fingerprints.insert((project.clone(), *form, fingerprint.0, *memory));
+            graph
+                .fingerprints
+                .insert((project.clone(), *form, fingerprint.0, *memory));
         }
         (TenantKey::Vector(item), Row::Vector(_)) => {
             graph.vectors.insert(*item);
@@ -95,12 +104,20 @@ fn collect(graph: &mut Graph, key: &TenantKey, row: &Row) {
 
 fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut wrong = |number, what: String| found.push(Violation { number, what: format!("{tenant}: {what}") });
+    let mut wrong = |number, what: String| {
+        found.push(Violation {
+            number,
+            what: format!("{tenant}: {what}"),
+        })
+    };
     for link in graph.links.values() {
         check_link(graph, link, &mut wrong);
     }
     if graph.link_rows != graph.links.len() * 2 {
-        wrong("I-20", format!("{} index rows for {} links", graph.link_rows, graph.links.len()));
+        wrong(
+            "I-20",
+            format!("{} index rows for {} links", graph.link_rows, graph.links.len()),
+        );
     }
     for memory in graph.memories.values() {
         check_memory(graph, memory, &mut wrong);
@@ -111,9 +128,16 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
         }
     }
     for ((project, session), count) in &graph.sessions {
-        let dense = (0..*count).all(|index| graph.turn_positions.contains_key(&(project.clone(), session.clone(), index)));
+        let dense = (0..*count).all(|index| {
+            graph
+                .turn_positions
+                .contains_key(&(project.clone(), session.clone(), index))
+        });
         if !dense {
-            wrong("I-26", format!("session '{session}' of '{project}' has a gap in its {count} turns"));
+            wrong(
+                "I-26",
+                format!("session '{session}' of '{project}' has a gap in its {count} turns"),
+            );
         }
     }
     for turn in graph.turns.values() {
@@ -130,7 +154,10 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
             Item::Turn(id) => graph.turns.contains_key(id),
         };
         if !there {
-            wrong("I-34", format!("{item:?} is gone and its vector or wish for one is not"));
+            wrong(
+                "I-34",
+                format!("{item:?} is gone and its vector or wish for one is not"),
+            );
         }
     }
     check_fingerprints(graph, &mut wrong);
@@ -148,7 +175,13 @@ fn check_link(graph: &Graph, link: &Link, wrong: &mut impl FnMut(&'static str, S
         wrong("I-20", format!("link {} leads to itself", link.id));
     }
     if link.relationship.is_conflict() != link.resolution.is_some() {
-        wrong("I-25", format!("link {} is {} and its resolution is {:?}", link.id, link.relationship, link.resolution));
+        wrong(
+            "I-25",
+            format!(
+                "link {} is {} and its resolution is {:?}",
+                link.id, link.relationship, link.resolution
+            ),
+        );
     }
 }
 
@@ -161,13 +194,30 @@ fn check_memory(graph: &Graph, memory: &Memory, wrong: &mut impl FnMut(&'static 
         wrong("I-22", format!("{id} rests on nothing"));
     }
     if memory.valid_to.is_some_and(|to| to <= memory.valid_from) {
-        wrong("I-23", format!("{id} ends at {:?} before it begins at {}", memory.valid_to, memory.valid_from));
+        wrong(
+            "I-23",
+            format!(
+                "{id} ends at {:?} before it begins at {}",
+                memory.valid_to, memory.valid_from
+            ),
+        );
     }
     let at_it = |link: &&Link| link.source == id || link.target == id;
     let links = graph.links.values().filter(at_it).count();
-    let open = graph.links.values().filter(at_it).filter(|link| link.is_open_conflict()).count();
+    let open = graph
+        .links
+        .values()
+        .filter(at_it)
+        .filter(|link| link.is_open_conflict())
+        .count();
     if (links, open) != (usize_of(memory.link_count), usize_of(memory.open_conflict_count)) {
-        wrong("I-25", format!("{id} counts {} links and {} conflicts of {links} and {open}", memory.link_count, memory.open_conflict_count));
+        wrong(
+            "I-25",
+            format!(
+                "{id} counts {} links and {} conflicts of {links} and {open}",
+                memory.link_count, memory.open_conflict_count
+            ),
+        );
     }
 }
 
@@ -183,12 +233,19 @@ fn check_fingerprints(graph: &Graph, wrong: &mut impl FnMut(&'static str, String
         add(Form::Label, statement.label);
         statement.canonical.into_iter().for_each(|f| add(Form::Canonical, f));
         statement.acronym.into_iter().for_each(|f| add(Form::Acronym, f));
-        memory.aliases.iter().filter_map(|alias| alias.exact).for_each(|f| add(Form::Exact, f));
+        memory
+            .aliases
+            .iter()
+            .filter_map(|alias| alias.exact)
+            .for_each(|f| add(Form::Exact, f));
         statement.claims.iter().for_each(|claim| add(Form::Slot, claim.slot));
         statement.general.iter().for_each(|f| add(Form::General, *f));
     }
     if expected != graph.fingerprints {
-        let (missing, stale) = (expected.difference(&graph.fingerprints).count(), graph.fingerprints.difference(&expected).count());
+        let (missing, stale) = (
+            expected.difference(&graph.fingerprints).count(),
+            graph.fingerprints.difference(&expected).count(),
+        );
         wrong("I-24", format!("fingerprints: {missing} missing, {stale} stale"));
     }
 }
@@ -216,7 +273,11 @@ fn check_counters(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
         ("links", sum.links_total(), kept.links_total()),
         ("open conflicts", sum.open_conflicts, kept.open_conflicts),
         ("turns", sum.turns, kept.turns),
-        ("waiting", u64::try_from(graph.waiting.len()).unwrap_or(u64::MAX), graph.state.awaiting_vectors),
+        (
+            "waiting",
+            u64::try_from(graph.waiting.len()).unwrap_or(u64::MAX),
+            graph.state.awaiting_vectors,
+        ),
     ];
     for (what, is, counted) in pairs {
         if is != counted {
@@ -225,7 +286,10 @@ fn check_counters(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
     }
     let of_projects: u64 = graph.projects.values().map(|project| project.counters.memories()).sum();
     if of_projects != kept.memories() {
-        wrong("I-24", format!("projects count {of_projects} memories, the tenant {}", kept.memories()));
+        wrong(
+            "I-24",
+            format!("projects count {of_projects} memories, the tenant {}", kept.memories()),
+        );
     }
 }
 

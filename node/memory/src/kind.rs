@@ -15,7 +15,12 @@ pub struct UnknownWord {
 
 impl fmt::Display for UnknownWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' is not one of {}", self.given.escape_debug(), self.allowed.join(", "))
+        write!(
+            f,
+            "'{}' is not one of {}",
+            self.given.escape_debug(),
+            self.allowed.join(", ")
+        )
     }
 }
 

@@ -48,7 +48,11 @@ impl Link {
 
     /// The end that is not `memory`.
     pub fn other_end(&self, memory: MemoryId) -> MemoryId {
-        if self.source == memory { self.target } else { self.source }
+        if self.source == memory {
+            self.target
+        } else {
+            self.source
+        }
     }
 
     /// Whether it is a conflict that nobody has settled.
@@ -79,6 +83,14 @@ pub struct Resolution {
 impl Resolution {
     /// A conflict that waits for somebody.
     pub const fn open() -> Self {
-        Self { resolved: false, winner: None, note: String::new(), stated: false, by: None, at: None, loser_valid_to_before: None }
+        Self {
+            resolved: false,
+            winner: None,
+            note: String::new(),
+            stated: false,
+            by: None,
+            at: None,
+            loser_valid_to_before: None,
+        }
     }
 }

@@ -85,7 +85,9 @@ impl Placement {
         Self {
             cluster,
             version: 1,
-            slots: (0..u32::from(Slot::COUNT)).map(|slot| ShardId(1 + slot % shard_count)).collect(),
+            slots: (0..u32::from(Slot::COUNT))
+                .map(|slot| ShardId(1 + slot % shard_count))
+                .collect(),
             shards: (1..=shard_count).map(|shard| (ShardId(shard), vec![node])).collect(),
         }
     }
@@ -194,7 +196,11 @@ impl KeyScopes {
 
     /// The words, in a fixed order.
     pub fn words(self) -> Vec<&'static str> {
-        Self::WORDS.iter().filter(|(scope, _)| self.contains(*scope)).map(|(_, word)| *word).collect()
+        Self::WORDS
+            .iter()
+            .filter(|(scope, _)| self.contains(*scope))
+            .map(|(_, word)| *word)
+            .collect()
     }
 }
 
@@ -207,6 +213,11 @@ impl FromStr for KeyScopes {
             .iter()
             .find(|(_, known)| *known == word)
             .map(|(scope, _)| *scope)
-            .ok_or_else(|| format!("unknown scope '{}'; allowed: graph:read, graph:write, admin:read, admin:write", word.escape_debug()))
+            .ok_or_else(|| {
+                format!(
+                    "unknown scope '{}'; allowed: graph:read, graph:write, admin:read, admin:write",
+                    word.escape_debug()
+                )
+            })
     }
 }

@@ -145,9 +145,16 @@ impl Rejection {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFound { what, id } => write!(f, "no {what} '{}'; check the id, or list what there is", id.escape_debug()),
+            Self::NotFound { what, id } => write!(
+                f,
+                "no {what} '{}'; check the id, or list what there is",
+                id.escape_debug()
+            ),
             Self::VersionConflict { current } => {
-                write!(f, "the memory is at version {current} now; read it again and repeat the change")
+                write!(
+                    f,
+                    "the memory is at version {current} now; read it again and repeat the change"
+                )
             }
             Self::NotResolvable { why } => f.write_str(why),
             Self::Invalid { field, why } => write!(f, "{field}: {why}"),

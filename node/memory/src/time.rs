@@ -42,8 +42,14 @@ impl Stamp {
     /// The smallest stamp after this one.
     pub const fn next(self) -> Self {
         match self.logical.checked_add(1) {
-            Some(logical) => Self { wall: self.wall, logical },
-            None => Self { wall: self.wall.plus(1), logical: 0 },
+            Some(logical) => Self {
+                wall: self.wall,
+                logical,
+            },
+            None => Self {
+                wall: self.wall.plus(1),
+                logical: 0,
+            },
         }
     }
 }

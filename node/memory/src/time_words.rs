@@ -240,8 +240,19 @@ impl Reader {
     /// Whether the word before `at` names a stretch of time: a unit or a weekday.
     fn is_part_of_time(&self, at: usize) -> bool {
         const STRETCHES: [&str; 13] = [
-            "day", "night", "evening", "week", "weekend", "month", "year", "monday", "tuesday", "wednesday", "thursday",
-            "friday", "saturday",
+            "day",
+            "night",
+            "evening",
+            "week",
+            "weekend",
+            "month",
+            "year",
+            "monday",
+            "tuesday",
+            "wednesday",
+            "thursday",
+            "friday",
+            "saturday",
         ];
         let before = at.checked_sub(1).map_or("", |before| self.word(before));
         let singular = before.strip_suffix('s').unwrap_or(before);

@@ -22,12 +22,39 @@ use waggle_memory::time::{Millis, Stamp};
 /// Small worlds meet each other: few names, few values, so that duplicates, conflicts and repeated ids are common.
 #[derive(Clone, Debug)]
 enum Step {
-    Store { project: u8, text: u8, slot: u8, value: u8, negated: bool, change: bool, ends: bool, kind: u8, pending: bool },
-    Say { project: u8, session: u8, texts: Vec<(u8, u8)> },
-    Link { a: u8, b: u8, relationship: u8 },
-    Resolve { which: u8, winner: u8 },
-    Update { which: u8, text: u8, value: u8 },
-    Delete { which: u8 },
+    Store {
+        project: u8,
+        text: u8,
+        slot: u8,
+        value: u8,
+        negated: bool,
+        change: bool,
+        ends: bool,
+        kind: u8,
+        pending: bool,
+    },
+    Say {
+        project: u8,
+        session: u8,
+        texts: Vec<(u8, u8)>,
+    },
+    Link {
+        a: u8,
+        b: u8,
+        relationship: u8,
+    },
+    Resolve {
+        which: u8,
+        winner: u8,
+    },
+    Update {
+        which: u8,
+        text: u8,
+        value: u8,
+    },
+    Delete {
+        which: u8,
+    },
     Attach,
 }
 
@@ -89,18 +116,40 @@ impl World {
         };
         Statement {
             exact: Fingerprint::of("exact", &format!("{text}-{slot}-{value}-{negated}")),
-            canonical: Some(Fingerprint::of("canonical", &format!("{}-{slot}-{value}-{negated}", text / 2))),
+            canonical: Some(Fingerprint::of(
+                "canonical",
+                &format!("{}-{slot}-{value}-{negated}", text / 2),
+            )),
             label: Fingerprint::of("label", &text.to_string()),
             acronym: None,
-            general: if text.is_multiple_of(3) { vec![Fingerprint::of("canonical", &format!("0-{slot}-{value}-{negated}"))] } else { Vec::new() },
-            modality: if text == 11 { Modality::Hedged } else { Modality::Asserted },
+            general: if text.is_multiple_of(3) {
+                vec![Fingerprint::of("canonical", &format!("0-{slot}-{value}-{negated}"))]
+            } else {
+                Vec::new()
+            },
+            modality: if text == 11 {
+                Modality::Hedged
+            } else {
+                Modality::Asserted
+            },
             claims: vec![claim],
             ends: if ends { vec![ended] } else { Vec::new() },
         }
     }
 
-    fn memory(&mut self, text: u8, statement: Statement, kind: Kind, span: Option<NewSpan>, pending: bool) -> NewMemory {
-        let vector = Vector { model: "m".to_owned(), scale_bits: 1.0f32.to_bits(), components: vec![1, 2, 3] };
+    fn memory(
+        &mut self,
+        text: u8,
+        statement: Statement,
+        kind: Kind,
+        span: Option<NewSpan>,
+        pending: bool,
+    ) -> NewMemory {
+        let vector = Vector {
+            model: "m".to_owned(),
+            scale_bits: 1.0f32.to_bits(),
+            components: vec![1, 2, 3],
+        };
         let id = MemoryId::from_bytes(self.bytes());
         self.memories.push(id);
         NewMemory {
@@ -117,8 +166,17 @@ impl World {
             due: None,
             statement,
             rules_version: 1,
-            evidence: NewEvidence { id: EvidenceId::from_bytes(self.bytes()), span, text: format!("content {text}"), observed_at: None },
-            vector: if pending { VectorDraft::Pending } else { VectorDraft::Ready(vector) },
+            evidence: NewEvidence {
+                id: EvidenceId::from_bytes(self.bytes()),
+                span,
+                text: format!("content {text}"),
+                observed_at: None,
+            },
+            vector: if pending {
+                VectorDraft::Pending
+            } else {
+                VectorDraft::Ready(vector)
+            },
             similar: None,
         }
     }
@@ -138,7 +196,11 @@ impl World {
             .collect();
         Command::Remember(Box::new(Remember {
             tenant: tenant(),
-            scope: Scope { project: format!("P{project}"), agent_id: "a".to_owned(), session_id: session.to_owned() },
+            scope: Scope {
+                project: format!("P{project}"),
+                agent_id: "a".to_owned(),
+                session_id: session.to_owned(),
+            },
             namespace: "default".to_owned(),
             origin: Origin::Observe,
             pair: PairId::from_bytes(self.bytes()),
@@ -150,13 +212,27 @@ impl World {
 
     fn command(&mut self, step: &Step) -> Option<Command> {
         Some(match step {
-            Step::Store { project, text, slot, value, negated, change, ends, kind, pending } => {
+            Step::Store {
+                project,
+                text,
+                slot,
+                value,
+                negated,
+                change,
+                ends,
+                kind,
+                pending,
+            } => {
                 let statement = Self::statement(*text, *slot, *value, *negated, *change, *ends);
                 let kind = Kind::from_number(kind + 1)?;
                 let memory = self.memory(*text, statement, kind, None, *pending);
                 self.remember(*project, "", Vec::new(), vec![memory])
             }
-            Step::Say { project, session, texts } => {
+            Step::Say {
+                project,
+                session,
+                texts,
+            } => {
                 let turn = NewTurn {
                     id: TurnId::from_bytes(self.bytes()),
                     role: Role::User,
@@ -167,7 +243,11 @@ impl World {
                 let mut memories = Vec::new();
                 for (text, value) in texts {
                     let statement = Self::statement(*text, 0, *value, false, false, false);
-                    let span = NewSpan { turn: 0, start: 0, end: 9 };
+                    let span = NewSpan {
+                        turn: 0,
+                        start: 0,
+                        end: 9,
+                    };
                     memories.push(self.memory(*text, statement, Kind::Fact, Some(span), false));
                 }
                 self.remember(*project, &format!("s{session}"), vec![turn], memories)
@@ -187,7 +267,11 @@ impl World {
             Step::Resolve { which, winner } => Command::ResolveConflict(ResolveConflict {
                 tenant: tenant(),
                 link: Self::pick(&self.links, *which)?,
-                winner: if *winner == 0 { None } else { Self::pick(&self.memories, *winner) },
+                winner: if *winner == 0 {
+                    None
+                } else {
+                    Self::pick(&self.memories, *winner)
+                },
                 note: String::new(),
                 valid_to: None,
             }),
@@ -205,7 +289,10 @@ impl World {
                 rules_version: 1,
                 vector: Some(VectorDraft::Pending),
             })),
-            Step::Delete { which } => Command::DeleteMemory { tenant: tenant(), id: Self::pick(&self.memories, *which)? },
+            Step::Delete { which } => Command::DeleteMemory {
+                tenant: tenant(),
+                id: Self::pick(&self.memories, *which)?,
+            },
             Step::Attach => Command::AttachVectors(AttachVectors {
                 tenant: tenant(),
                 items: self
@@ -214,7 +301,11 @@ impl World {
                     .map(|id| LateVector {
                         item: Item::Memory(*id),
                         text_version: 1,
-                        vector: Some(Vector { model: "m".to_owned(), scale_bits: 0, components: vec![0] }),
+                        vector: Some(Vector {
+                            model: "m".to_owned(),
+                            scale_bits: 0,
+                            components: vec![0],
+                        }),
                     })
                     .collect(),
             }),

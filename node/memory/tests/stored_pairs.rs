@@ -25,7 +25,11 @@ struct Shard {
 
 impl Shard {
     fn new() -> Self {
-        Self { tables: Model::default(), clock: START, ids: 0 }
+        Self {
+            tables: Model::default(),
+            clock: START,
+            ids: 0,
+        }
     }
 
     fn id(&mut self) -> [u8; 16] {
@@ -40,7 +44,10 @@ impl Shard {
     fn run(&mut self, author: &str, command: Command) -> Outcome {
         self.clock += 60_000;
         let entry = Entry {
-            stamp: Stamp { wall: Millis(self.clock), logical: 0 },
+            stamp: Stamp {
+                wall: Millis(self.clock),
+                logical: 0,
+            },
             principal: Principal(author.to_owned()),
             request: None,
             command,
@@ -54,7 +61,13 @@ impl Shard {
     fn store(&mut self, author: &str, project: &str, session: &str, kind: Kind, content: &str) -> Remembered {
         let label: String = content.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
         let observed_at = Millis(self.clock);
-        let statement = read_statement(&StatementInput { label: &label, content, kind, author, observed_at });
+        let statement = read_statement(&StatementInput {
+            label: &label,
+            content,
+            kind,
+            author,
+            observed_at,
+        });
         let memory = NewMemory {
             id: MemoryId::from_bytes(self.id()),
             label,
@@ -80,7 +93,11 @@ impl Shard {
         };
         let command = Remember {
             tenant: Self::tenant(),
-            scope: Scope { project: project.to_owned(), agent_id: String::new(), session_id: session.to_owned() },
+            scope: Scope {
+                project: project.to_owned(),
+                agent_id: String::new(),
+                session_id: session.to_owned(),
+            },
             namespace: "default".to_owned(),
             origin: Origin::Manual,
             pair: PairId::from_bytes(self.id()),
@@ -112,7 +129,10 @@ impl Shard {
             None => "keep".to_owned(),
         };
         for link in TenantRows::new(tables, &tenant).links_at(stored.id, 100) {
-            let resolved = link.resolution.as_ref().map_or("", |r| if r.resolved { " resolved" } else { " open" });
+            let resolved = link
+                .resolution
+                .as_ref()
+                .map_or("", |r| if r.resolved { " resolved" } else { " open" });
             words += &format!(", {}{resolved}", link.relationship);
         }
         if self.memory(first).state_at(Millis(self.clock)) == State::Closed {
@@ -133,20 +153,80 @@ fn pair(kind: Kind, first: &str, second: &str) -> String {
 fn pairs_of_facts() {
     for (id, first, second, expected) in [
         ("P01", "The API uses gRPC", "the  api uses GRPC", "merge exact_content"),
-        ("P05", "JWT tokens expire after 15 minutes", "JWTs expire after fifteen minutes", "merge canonical_form"),
-        ("P10", "The deploy runs every Friday at 5 pm", "Deploys run every Friday at 17:00", "merge canonical_form"),
-        ("P12", "Backend framework is FastAPI", "FastAPI is the backend framework", "merge canonical_form"),
-        ("P16", "The feature flag is on for EU users", "The feature flag is not on for EU users", "keep, contradicts open"),
-        ("P18", "The service is enabled in production", "The service is disabled in production", "keep, contradicts open"),
-        ("P19", "JWT tokens expire after 15 minutes", "JWT tokens expire after 60 minutes", "keep, contradicts open"),
-        ("P22", "Alice owns the payments service", "Bob owns the payments service", "keep, contradicts open"),
+        (
+            "P05",
+            "JWT tokens expire after 15 minutes",
+            "JWTs expire after fifteen minutes",
+            "merge canonical_form",
+        ),
+        (
+            "P10",
+            "The deploy runs every Friday at 5 pm",
+            "Deploys run every Friday at 17:00",
+            "merge canonical_form",
+        ),
+        (
+            "P12",
+            "Backend framework is FastAPI",
+            "FastAPI is the backend framework",
+            "merge canonical_form",
+        ),
+        (
+            "P16",
+            "The feature flag is on for EU users",
+            "The feature flag is not on for EU users",
+            "keep, contradicts open",
+        ),
+        (
+            "P18",
+            "The service is enabled in production",
+            "The service is disabled in production",
+            "keep, contradicts open",
+        ),
+        (
+            "P19",
+            "JWT tokens expire after 15 minutes",
+            "JWT tokens expire after 60 minutes",
+            "keep, contradicts open",
+        ),
+        (
+            "P22",
+            "Alice owns the payments service",
+            "Bob owns the payments service",
+            "keep, contradicts open",
+        ),
         ("P23", "Alice works on payments", "Bob works on payments", "keep"),
-        ("P30", "The user lives in Delhi", "The user lives in Mumbai", "keep, contradicts open"),
-        ("P31", "The user lives in Delhi", "The user moved from Delhi to Mumbai", "keep, updates resolved, first closed"),
-        ("P32", "The API uses gRPC between services", "The API uses gRPC", "keep, derived_from"),
-        ("P32", "The API uses gRPC", "The API uses gRPC between services", "keep, derived_from"),
+        (
+            "P30",
+            "The user lives in Delhi",
+            "The user lives in Mumbai",
+            "keep, contradicts open",
+        ),
+        (
+            "P31",
+            "The user lives in Delhi",
+            "The user moved from Delhi to Mumbai",
+            "keep, updates resolved, first closed",
+        ),
+        (
+            "P32",
+            "The API uses gRPC between services",
+            "The API uses gRPC",
+            "keep, derived_from",
+        ),
+        (
+            "P32",
+            "The API uses gRPC",
+            "The API uses gRPC between services",
+            "keep, derived_from",
+        ),
         ("P33", "Billing depends on auth", "Auth depends on billing", "keep"),
-        ("P34", "The service runs Python 3.1", "The service runs Python 3.10", "keep, contradicts open"),
+        (
+            "P34",
+            "The service runs Python 3.1",
+            "The service runs Python 3.10",
+            "keep, contradicts open",
+        ),
     ] {
         assert_eq!(pair(Kind::Fact, first, second), expected, "{id}: {first} / {second}");
     }
@@ -155,12 +235,48 @@ fn pairs_of_facts() {
 #[test]
 fn pairs_of_decisions_and_preferences() {
     for (id, kind, first, second, expected) in [
-        ("P09", Kind::Decision, "We use Postgres in production", "We use PostgreSQL in production", "merge canonical_form"),
-        ("P24", Kind::Decision, "We decided to use PostgreSQL", "We decided to use MySQL", "keep, contradicts open"),
-        ("P25", Kind::Decision, "We use Redis for caching", "We use PostgreSQL for storage", "keep"),
-        ("P27", Kind::Decision, "We will deploy on Fargate", "We moved to Kubernetes", "keep, updates open"),
-        ("P15", Kind::Preference, "I like dark mode", "I do not like dark mode", "keep, contradicts open"),
-        ("P21", Kind::Preference, "I prefer tabs", "I prefer spaces", "keep, contradicts open"),
+        (
+            "P09",
+            Kind::Decision,
+            "We use Postgres in production",
+            "We use PostgreSQL in production",
+            "merge canonical_form",
+        ),
+        (
+            "P24",
+            Kind::Decision,
+            "We decided to use PostgreSQL",
+            "We decided to use MySQL",
+            "keep, contradicts open",
+        ),
+        (
+            "P25",
+            Kind::Decision,
+            "We use Redis for caching",
+            "We use PostgreSQL for storage",
+            "keep",
+        ),
+        (
+            "P27",
+            Kind::Decision,
+            "We will deploy on Fargate",
+            "We moved to Kubernetes",
+            "keep, updates open",
+        ),
+        (
+            "P15",
+            Kind::Preference,
+            "I like dark mode",
+            "I do not like dark mode",
+            "keep, contradicts open",
+        ),
+        (
+            "P21",
+            Kind::Preference,
+            "I prefer tabs",
+            "I prefer spaces",
+            "keep, contradicts open",
+        ),
     ] {
         assert_eq!(pair(kind, first, second), expected, "{id}: {first} / {second}");
     }
@@ -169,18 +285,27 @@ fn pairs_of_decisions_and_preferences() {
 #[test]
 fn p02_the_same_text_of_two_sessions_is_one_memory_with_the_evidence_of_both() {
     let mut shard = Shard::new();
-    let first = shard.store("key:a", "p", "s1", Kind::Fact, "The API uses gRPC").memories[0].id;
+    let first = shard
+        .store("key:a", "p", "s1", Kind::Fact, "The API uses gRPC")
+        .memories[0]
+        .id;
     shard.store("key:a", "p", "s2", Kind::Fact, "The API uses gRPC");
     let (tenant, tables) = shard.rows();
-    let sessions: Vec<String> =
-        TenantRows::new(tables, &tenant).evidence(first, 10).into_iter().map(|(_, e)| e.scope.session_id).collect();
+    let sessions: Vec<String> = TenantRows::new(tables, &tenant)
+        .evidence(first, 10)
+        .into_iter()
+        .map(|(_, e)| e.scope.session_id)
+        .collect();
     assert_eq!(sessions, ["s2", "s1"]);
 }
 
 #[test]
 fn p13_three_wordings_are_one_memory_with_two_aliases_and_three_pieces_of_evidence() {
     let mut shard = Shard::new();
-    let first = shard.store("key:a", "p", "", Kind::Fact, "JWT tokens expire after 15 minutes").memories[0].id;
+    let first = shard
+        .store("key:a", "p", "", Kind::Fact, "JWT tokens expire after 15 minutes")
+        .memories[0]
+        .id;
     shard.store("key:a", "p", "", Kind::Fact, "JWTs expire after fifteen minutes");
     shard.store("key:a", "p", "", Kind::Fact, "JWTs expire after 15 min");
     let memory = shard.memory(first);
@@ -203,7 +328,10 @@ fn p37_projects_and_the_tenant_are_apart() {
 #[test]
 fn p38_i_of_two_authors_are_two_people() {
     let mut shard = Shard::new();
-    let first = shard.store("key:a", "p", "", Kind::Preference, "I prefer tabs").memories[0].id;
+    let first = shard
+        .store("key:a", "p", "", Kind::Preference, "I prefer tabs")
+        .memories[0]
+        .id;
     let same = shard.store("key:b", "p", "", Kind::Preference, "I prefer tabs");
     assert_eq!(shard.outcome(first, &same), "keep");
     let other = shard.store("key:b", "p", "", Kind::Preference, "I prefer spaces");
@@ -220,9 +348,22 @@ fn p38_i_of_two_authors_are_two_people() {
 #[test]
 fn p41_a_closed_memory_takes_no_merge() {
     let mut shard = Shard::new();
-    let mysql = shard.store("key:a", "p", "", Kind::Decision, "We use MySQL as our database").memories[0].id;
-    let switched = shard.store("key:a", "p", "", Kind::Decision, "We switched our database from MySQL to PostgreSQL");
-    assert_eq!(shard.memory(mysql).state_at(Millis(shard.clock)), State::Closed, "{switched:?}");
+    let mysql = shard
+        .store("key:a", "p", "", Kind::Decision, "We use MySQL as our database")
+        .memories[0]
+        .id;
+    let switched = shard.store(
+        "key:a",
+        "p",
+        "",
+        Kind::Decision,
+        "We switched our database from MySQL to PostgreSQL",
+    );
+    assert_eq!(
+        shard.memory(mysql).state_at(Millis(shard.clock)),
+        State::Closed,
+        "{switched:?}"
+    );
     let again = shard.store("key:a", "p", "", Kind::Decision, "We use MySQL as our database");
     assert_eq!(again.memories[0].merged, None);
     assert_eq!(shard.memory(mysql).state_at(Millis(shard.clock)), State::Closed);
@@ -231,11 +372,20 @@ fn p41_a_closed_memory_takes_no_merge() {
 #[test]
 fn a_resolution_closes_the_loser_and_can_be_reversed() {
     let mut shard = Shard::new();
-    let first = shard.store("key:a", "p", "", Kind::Fact, "JWT tokens expire after 15 minutes").memories[0].id;
+    let first = shard
+        .store("key:a", "p", "", Kind::Fact, "JWT tokens expire after 15 minutes")
+        .memories[0]
+        .id;
     let second = shard.store("key:a", "p", "", Kind::Fact, "JWT tokens expire after 60 minutes");
     let (link, second): (LinkId, MemoryId) = (second.conflicts[0], second.memories[0].id);
     let resolve = |shard: &mut Shard, winner| {
-        let command = ResolveConflict { tenant: Shard::tenant(), link, winner, note: String::new(), valid_to: None };
+        let command = ResolveConflict {
+            tenant: Shard::tenant(),
+            link,
+            winner,
+            note: String::new(),
+            valid_to: None,
+        };
         shard.run("key:a", Command::ResolveConflict(command))
     };
     resolve(&mut shard, Some(second));

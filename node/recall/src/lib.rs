@@ -1,7 +1,7 @@
 //! waggle-recall
 
-pub mod encoder;
 pub mod cache;
+pub mod encoder;
 pub mod index;
 mod lexical;
 pub mod text;

@@ -97,15 +97,31 @@ async fn attach_batch(engine: &Arc<Engine>, shard: ShardId, tenant: &TenantId) -
         return Ok(Attached::All);
     }
     let (items, texts): (Vec<(Item, u32)>, Vec<String>) = texts.into_iter().map(|(i, v, t)| ((i, v), t)).unzip();
-    let Some(vectors) = engine.embedder.late(texts).await else { return Ok(Attached::None) };
+    let Some(vectors) = engine.embedder.late(texts).await else {
+        return Ok(Attached::None);
+    };
     let items = items
         .into_iter()
         .zip(vectors)
-        .map(|((item, text_version), vector)| LateVector { item, text_version, vector })
+        .map(|((item, text_version), vector)| LateVector {
+            item,
+            text_version,
+            vector,
+        })
         .collect();
-    let command = Command::AttachVectors(AttachVectors { tenant: tenant.clone(), items });
-    let proposal = Proposal { principal: system(), request: None, command };
-    engine.shard(shard)?.propose(proposal, engine.options.call_time_max).await?;
+    let command = Command::AttachVectors(AttachVectors {
+        tenant: tenant.clone(),
+        items,
+    });
+    let proposal = Proposal {
+        principal: system(),
+        request: None,
+        command,
+    };
+    engine
+        .shard(shard)?
+        .propose(proposal, engine.options.call_time_max)
+        .await?;
     Ok(Attached::Some)
 }
 
@@ -116,7 +132,13 @@ fn waiting_texts(rows: TenantRows<'_>) -> Vec<(Item, u32, String)> {
         .map(|item| match item {
             Item::Memory(id) => rows
                 .memory(id)
-                .map(|memory| (item, memory.text_version, plan::meaning_of(&memory.label, &memory.content)))
+                .map(|memory| {
+                    (
+                        item,
+                        memory.text_version,
+                        plan::meaning_of(&memory.label, &memory.content),
+                    )
+                })
                 .unwrap_or((item, 0, String::new())),
             Item::Turn(id) => (item, 0, rows.turn(id).map(|turn| turn.text).unwrap_or_default()),
         })
@@ -133,11 +155,17 @@ pub(crate) async fn expire_requests(engine: Arc<Engine>, stop: CancellationToken
         let before: Millis = engine.clock.wall().plus(-REQUEST_KEPT);
         for shard in engine.shards.handles().map(|handle| handle.shard()).collect::<Vec<_>>() {
             // Most of the time nothing is due, and then nothing goes into the log.
-            let due = engine.blocking(move |engine| Ok(crate::engine::requests_due(engine, shard, before))).await;
+            let due = engine
+                .blocking(move |engine| Ok(crate::engine::requests_due(engine, shard, before)))
+                .await;
             if !matches!(due, Ok(true)) {
                 continue;
             }
-            let proposal = Proposal { principal: system(), request: None, command: Command::ExpireRequests { before } };
+            let proposal = Proposal {
+                principal: system(),
+                request: None,
+                command: Command::ExpireRequests { before },
+            };
             let Ok(handle) = engine.shard(shard) else { continue };
             if let Err(error) = handle.propose(proposal, engine.options.call_time_max).await {
                 tracing::debug!(%error, %shard, "request ids are forgotten later");

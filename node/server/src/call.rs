@@ -36,21 +36,31 @@ impl Call {
     /// Checks that the caller named everything and that this tenant's shard is here.
     pub(crate) fn new(engine: &Arc<Engine>, context: Option<CallContext>) -> Result<Self, CallError> {
         let context = context.ok_or_else(|| CallError::invalid("context", "is missing"))?;
-        let tenant: TenantId = context.tenant.parse().map_err(|bad| CallError::invalid("context.tenant", format!("{bad}")))?;
+        let tenant: TenantId = context
+            .tenant
+            .parse()
+            .map_err(|bad| CallError::invalid("context.tenant", format!("{bad}")))?;
         if context.principal.is_empty() || context.principal.len() > 512 {
             return Err(CallError::invalid("context.principal", "1 to 512 bytes"));
         }
         if context.request_id.len() > REQUEST_ID_BYTES_MAX || context.request_id.contains('\0') {
-            return Err(CallError::invalid("context.request_id", format!("at most {REQUEST_ID_BYTES_MAX} bytes, no NUL")));
+            return Err(CallError::invalid(
+                "context.request_id",
+                format!("at most {REQUEST_ID_BYTES_MAX} bytes, no NUL"),
+            ));
         }
         let placement = engine.placement.load();
         // The owner of this very tenant decides, not equality of versions: an old table may be right about it.
-        let owner = placement.shard_of(&tenant).ok_or_else(|| CallError::invalid("context.tenant", "has no shard"))?;
+        let owner = placement
+            .shard_of(&tenant)
+            .ok_or_else(|| CallError::invalid("context.tenant", "has no shard"))?;
         if context.shard != owner.0 || engine.shards.get(owner).is_none() {
             return Err(CallError::wrong_shard(owner.0, placement.version));
         }
-        let request = (!context.request_id.is_empty())
-            .then(|| Request { id: RequestId(context.request_id), arguments: context.arguments_fingerprint });
+        let request = (!context.request_id.is_empty()).then(|| Request {
+            id: RequestId(context.request_id),
+            arguments: context.arguments_fingerprint,
+        });
         Ok(Self {
             engine: Arc::clone(engine),
             tenant,
@@ -66,7 +76,11 @@ impl Call {
 
     /// Waits until the tables show every write acknowledged before this call began (I-11).
     pub(crate) async fn linearize(&self) -> Result<u64, CallError> {
-        let point = self.engine.shard(self.shard)?.linearizable_read(self.time_max()).await?;
+        let point = self
+            .engine
+            .shard(self.shard)?
+            .linearizable_read(self.time_max())
+            .await?;
         Ok(point.applied_index)
     }
 
@@ -94,8 +108,16 @@ impl Call {
 
     /// Proposes a command that frees data: deletions work on a full disk, too.
     pub(crate) async fn propose_always(&self, command: Command) -> Result<Written, CallError> {
-        let proposal = Proposal { principal: self.principal.clone(), request: self.request.clone(), command };
-        let proposed = self.engine.shard(self.shard)?.propose(proposal, self.time_max()).await?;
+        let proposal = Proposal {
+            principal: self.principal.clone(),
+            request: self.request.clone(),
+            command,
+        };
+        let proposed = self
+            .engine
+            .shard(self.shard)?
+            .propose(proposal, self.time_max())
+            .await?;
         match proposed.outcome {
             Outcome::Rejected(rejection) => Err(rejection.into()),
             outcome => Ok(Written { outcome }),

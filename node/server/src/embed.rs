@@ -16,11 +16,21 @@ pub(crate) struct Embedder {
 
 impl Embedder {
     pub(crate) fn new(pool: EncoderPool, model: String, kernel: String, wait_max: Duration) -> Self {
-        Self { pool: Some(pool), model, kernel, wait_max }
+        Self {
+            pool: Some(pool),
+            model,
+            kernel,
+            wait_max,
+        }
     }
 
     pub(crate) fn lexical_only() -> Self {
-        Self { pool: None, model: String::new(), kernel: String::new(), wait_max: Duration::ZERO }
+        Self {
+            pool: None,
+            model: String::new(),
+            kernel: String::new(),
+            wait_max: Duration::ZERO,
+        }
     }
 
     /// Id of the model; empty without one.
@@ -44,12 +54,16 @@ impl Embedder {
     /// made: the text is committed at once, and the vectors follow.
     pub(crate) async fn for_write(&self, texts: Vec<String>) -> Vec<VectorDraft> {
         let count = texts.len();
-        let Some(pool) = &self.pool else { return vec![VectorDraft::None; count] };
+        let Some(pool) = &self.pool else {
+            return vec![VectorDraft::None; count];
+        };
         let tokens: usize = texts.iter().map(|text| text.len() / 4 + 2).sum();
         if pool.estimated_wait(tokens) > self.wait_max {
             return vec![VectorDraft::Pending; count];
         }
-        let Ok(receiver) = pool.submit(Priority::Write, texts) else { return vec![VectorDraft::Pending; count] };
+        let Ok(receiver) = pool.submit(Priority::Write, texts) else {
+            return vec![VectorDraft::Pending; count];
+        };
         match receiver.wait().await {
             Ok(embeddings) => embeddings.into_iter().map(|embedding| self.draft(embedding)).collect(),
             Err(_) => vec![VectorDraft::Pending; count],

@@ -99,7 +99,10 @@ impl Engine {
         tenant: &TenantId,
         read: impl FnOnce(TenantRows<'_>) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
-        match self.database.read(shard, |tables| read(TenantRows::new(tables, tenant))) {
+        match self
+            .database
+            .read(shard, |tables| read(TenantRows::new(tables, tenant)))
+        {
             Ok(result) => result,
             Err(fault) => Err(CallError::halted("read a tenant's rows", &fault)),
         }
@@ -117,11 +120,19 @@ impl Engine {
     /// How a tenant's index stands, without loading it.
     pub(crate) fn index_status(&self, tenant: &TenantId) -> IndexStatus {
         match self.indexes.lookup(tenant) {
-            None => IndexStatus { word: "not_loaded", bytes: 0, documents: 0 },
+            None => IndexStatus {
+                word: "not_loaded",
+                bytes: 0,
+                documents: 0,
+            },
             Some(handle) => {
                 let index = handle.index.read();
                 let word = if handle.complete { "loaded" } else { "loading" };
-                IndexStatus { word, bytes: index.resident_bytes(), documents: index.len() }
+                IndexStatus {
+                    word,
+                    bytes: index.resident_bytes(),
+                    documents: index.len(),
+                }
             }
         }
     }
@@ -141,7 +152,15 @@ pub(crate) fn tenants(engine: &Engine) -> Result<Vec<TenantId>, waggle_store::Fa
         let from = Key::Shard(ShardKey::TenantInfo(first));
         let to = Key::Shard(ShardKey::ApiKey(KeyId(String::new())));
         let rows = tables.scan(&from, &to, usize::MAX);
-        rows.into_iter().filter_map(|(_, row)| if let Row::TenantInfo(tenant) = row { Some(tenant.id) } else { None }).collect()
+        rows.into_iter()
+            .filter_map(|(_, row)| {
+                if let Row::TenantInfo(tenant) = row {
+                    Some(tenant.id)
+                } else {
+                    None
+                }
+            })
+            .collect()
     })
 }
 

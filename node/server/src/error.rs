@@ -24,17 +24,28 @@ impl CallError {
             family: family.into(),
             ..ErrorDetail::default()
         };
-        Self { code, detail: Box::new(detail) }
+        Self {
+            code,
+            detail: Box::new(detail),
+        }
     }
 
     pub(crate) fn invalid(field: &str, why: impl Into<String>) -> Self {
-        let mut error = Self::new(Code::InvalidArgument, Family::Rejected, "validation_failed", format!("{field}: {}", why.into()));
+        let mut error = Self::new(
+            Code::InvalidArgument,
+            Family::Rejected,
+            "validation_failed",
+            format!("{field}: {}", why.into()),
+        );
         error.detail.field = field.to_owned();
         error
     }
 
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
-        Self::from(Rejection::NotFound { what: leaked(what), id: id.to_owned() })
+        Self::from(Rejection::NotFound {
+            what: leaked(what),
+            id: id.to_owned(),
+        })
     }
 
     pub(crate) fn wrong_shard(shard: u32, placement_version: u64) -> Self {
@@ -64,7 +75,12 @@ impl CallError {
     /// A fault of this node: the caller learns that it is one, the log has the rest.
     pub(crate) fn halted(context: &str, fault: &dyn std::fmt::Display) -> Self {
         tracing::error!(%fault, "{context}");
-        Self::new(Code::Internal, Family::Halted, "internal_error", "this node cannot read its data; an operator is needed")
+        Self::new(
+            Code::Internal,
+            Family::Halted,
+            "internal_error",
+            "this node cannot read its data; an operator is needed",
+        )
     }
 }
 
@@ -100,7 +116,9 @@ impl From<Rejection> for CallError {
             Rejection::NotFound { .. } => Code::NotFound,
             Rejection::VersionConflict { .. } | Rejection::NotResolvable { .. } => Code::Aborted,
             Rejection::AlreadyExists { .. } => Code::AlreadyExists,
-            Rejection::Invalid { .. } | Rejection::LimitExceeded { .. } | Rejection::RequestIdReused => Code::InvalidArgument,
+            Rejection::Invalid { .. } | Rejection::LimitExceeded { .. } | Rejection::RequestIdReused => {
+                Code::InvalidArgument
+            }
         };
         let mut error = Self::new(code, Family::Rejected, rejection.code(), rejection.to_string());
         match rejection {

@@ -30,23 +30,34 @@ pub(crate) struct RowSource<'a> {
 
 impl<'a> RowSource<'a> {
     pub(crate) fn new(database: &'a Database, shard: ShardId) -> Self {
-        Self { database, shard, namespaces: RefCell::default() }
+        Self {
+            database,
+            shard,
+            namespaces: RefCell::default(),
+        }
     }
 
     fn of_turn(&self, rows: TenantRows<'_>, turn: &Turn) -> Document {
         let key = turn.scope.project_key();
         let mut namespaces = self.namespaces.borrow_mut();
-        let namespace = namespaces
-            .entry(key)
-            .or_insert_with(|| rows.project(&turn.scope.project).map(|project| project.namespace).unwrap_or_default());
+        let namespace = namespaces.entry(key).or_insert_with(|| {
+            rows.project(&turn.scope.project)
+                .map(|project| project.namespace)
+                .unwrap_or_default()
+        });
         with_vector(rows, Document::of_turn(turn, namespace))
     }
 }
 
 fn of_memory(rows: TenantRows<'_>, memory: &Memory) -> Document {
     let evidence = rows.evidence(memory.id, TURNS_OF_A_MEMORY_MAX);
-    let observed_at = evidence.first().map_or(memory.recorded_at, |(_, evidence)| evidence.observed_at);
-    let from_turns = evidence.iter().filter_map(|(_, evidence)| evidence.turn.as_ref().map(|span| span.turn)).collect();
+    let observed_at = evidence
+        .first()
+        .map_or(memory.recorded_at, |(_, evidence)| evidence.observed_at);
+    let from_turns = evidence
+        .iter()
+        .filter_map(|(_, evidence)| evidence.turn.as_ref().map(|span| span.turn))
+        .collect();
     with_vector(rows, Document::of_memory(memory, from_turns, observed_at))
 }
 
@@ -65,10 +76,16 @@ impl Source for RowSource<'_> {
         self.database.read(self.shard, |tables| {
             let rows = TenantRows::new(tables, tenant);
             let turns_after = |after: Option<TurnId>| {
-                rows.turns_after(after, limit).iter().map(|turn| self.of_turn(rows, turn)).collect::<Vec<_>>()
+                rows.turns_after(after, limit)
+                    .iter()
+                    .map(|turn| self.of_turn(rows, turn))
+                    .collect::<Vec<_>>()
             };
             let memories_after = |after: Option<MemoryId>| {
-                rows.memories_after(after, limit).iter().map(|memory| of_memory(rows, memory)).collect::<Vec<_>>()
+                rows.memories_after(after, limit)
+                    .iter()
+                    .map(|memory| of_memory(rows, memory))
+                    .collect::<Vec<_>>()
             };
             let last = after.map(|document| document.item);
             if let Some(Item::Turn(turn)) = last {
@@ -79,7 +96,11 @@ impl Source for RowSource<'_> {
                 _ => None,
             };
             let memories = memories_after(after);
-            if memories.is_empty() { turns_after(None) } else { memories }
+            if memories.is_empty() {
+                turns_after(None)
+            } else {
+                memories
+            }
         })
     }
 
@@ -105,7 +126,11 @@ pub(crate) struct IndexObserver {
 
 impl IndexObserver {
     pub(crate) fn new(indexes: Arc<IndexCache>, database: Arc<Database>) -> Self {
-        Self { indexes, database, late: OnceLock::new() }
+        Self {
+            indexes,
+            database,
+            late: OnceLock::new(),
+        }
     }
 
     /// Where to announce tenants with items that wait for vectors.

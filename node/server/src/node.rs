@@ -111,7 +111,12 @@ impl Node {
         observer.announce_late_vectors(announce);
         let waiting = waiting_at_start(&engine)?;
         let tasks = vec![
-            tokio::spawn(background::late_vectors(Arc::clone(&engine), announced, waiting, stop.clone())),
+            tokio::spawn(background::late_vectors(
+                Arc::clone(&engine),
+                announced,
+                waiting,
+                stop.clone(),
+            )),
             tokio::spawn(background::expire_requests(Arc::clone(&engine), stop.clone())),
             tokio::spawn(background::gauges(Arc::clone(&engine), stop.clone())),
         ];
@@ -121,8 +126,12 @@ impl Node {
     /// The gRPC services.
     pub fn services(&self) -> NodeServices {
         NodeServices {
-            memory: MemoryCalls { engine: Arc::clone(&self.engine) },
-            meta: MetaCalls { engine: Arc::clone(&self.engine) },
+            memory: MemoryCalls {
+                engine: Arc::clone(&self.engine),
+            },
+            meta: MetaCalls {
+                engine: Arc::clone(&self.engine),
+            },
         }
     }
 
@@ -160,11 +169,16 @@ impl Node {
             Ok(engine) => {
                 let Engine { shards, storage, .. } = engine;
                 shards.shutdown(time_max).await.map_err(|late| late.to_string())?;
-                tokio::task::spawn_blocking(move || storage.close()).await.map_err(|failed| failed.to_string())
+                tokio::task::spawn_blocking(move || storage.close())
+                    .await
+                    .map_err(|failed| failed.to_string())
             }
             Err(shared) => {
                 let held = Arc::strong_count(&shared);
-                Err(format!("{} calls or listeners still use the node", held.saturating_sub(1)))
+                Err(format!(
+                    "{} calls or listeners still use the node",
+                    held.saturating_sub(1)
+                ))
             }
         }
     }
@@ -174,12 +188,23 @@ async fn start_engine(
     options: NodeOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<(Arc<Engine>, Arc<IndexObserver>), StartError> {
-    let NodeOptions { data_dir, store, identity, shard_count, raft, engine: engine_options } = options;
+    let NodeOptions {
+        data_dir,
+        store,
+        identity,
+        shard_count,
+        raft,
+        engine: engine_options,
+    } = options;
     let fresh = matches!(store.start, Start::Fresh(_));
     let opening = tokio::task::spawn_blocking(move || Database::open(&data_dir, &store));
     let (database, embedder) = tokio::join!(opening, start_encoder(&engine_options));
     let database = database.map_err(|join| StartError::Init(join.to_string()))??;
-    let indexes = Arc::new(IndexCache::new(embedder.model(), DIMENSIONS, engine_options.index_bytes_max));
+    let indexes = Arc::new(IndexCache::new(
+        embedder.model(),
+        DIMENSIONS,
+        engine_options.index_bytes_max,
+    ));
     let observer = Arc::new(IndexObserver::new(Arc::clone(&indexes), Arc::clone(&database)));
 
     let placement = match database.read(ShardId::META, typed::placement)? {
@@ -187,8 +212,18 @@ async fn start_engine(
         // Nothing is stored yet: the first start, or one that ended before its first entry was applied.
         None => Placement::initial(identity.cluster, identity.node, shard_count),
     };
-    let members = BTreeMap::from([(identity.node.0, Member { node: identity.node.0, address: String::new() })]);
-    let hosted = placement.shards.iter().filter(|(_, nodes)| nodes.contains(&identity.node)).map(|(shard, _)| *shard);
+    let members = BTreeMap::from([(
+        identity.node.0,
+        Member {
+            node: identity.node.0,
+            address: String::new(),
+        },
+    )]);
+    let hosted = placement
+        .shards
+        .iter()
+        .filter(|(_, nodes)| nodes.contains(&identity.node))
+        .map(|(shard, _)| *shard);
     let replicas = std::iter::once(ShardId::META)
         .chain(hosted)
         .map(|shard| ReplicaConfig {
@@ -196,7 +231,13 @@ async fn start_engine(
             // One node: the replica of every shard has the number of the node. More nodes take numbers from the meta
             // shard's log.
             replica: identity.node.0,
-            origin: if fresh { Origin::New { members: members.clone() } } else { Origin::Known },
+            origin: if fresh {
+                Origin::New {
+                    members: members.clone(),
+                }
+            } else {
+                Origin::Known
+            },
         })
         .collect();
     let storage = RaftStore::start(Arc::clone(&database), Box::new(end_process))?;
@@ -206,7 +247,14 @@ async fn start_engine(
         observer: Arc::clone(&observer) as _,
         clock: Arc::new(StampClock(Arc::clone(&clock))),
     };
-    let shards = Shards::start(Config { replicas, settings: raft }, ports).await?;
+    let shards = Shards::start(
+        Config {
+            replicas,
+            settings: raft,
+        },
+        ports,
+    )
+    .await?;
     shards.wait_ready(Duration::from_secs(60)).await?;
     init_cluster(&shards, &placement).await?;
     let reads = Arc::new(Semaphore::new(engine_options.reads_max.max(1)));
@@ -229,14 +277,19 @@ async fn start_engine(
 /// The first entry of a cluster; on every later start it changes nothing.
 async fn init_cluster(shards: &Shards, placement: &Placement) -> Result<(), StartError> {
     let Some(meta) = shards.get(ShardId::META) else {
-        return Err(StartError::Init("this node holds no replica of the meta shard".to_owned()));
+        return Err(StartError::Init(
+            "this node holds no replica of the meta shard".to_owned(),
+        ));
     };
     let proposal = Proposal {
         principal: Principal("system".to_owned()),
         request: None,
         command: Command::InitCluster(placement.clone()),
     };
-    let proposed = meta.propose(proposal, Duration::from_secs(30)).await.map_err(|error| StartError::Init(error.to_string()))?;
+    let proposed = meta
+        .propose(proposal, Duration::from_secs(30))
+        .await
+        .map_err(|error| StartError::Init(error.to_string()))?;
     match proposed.outcome {
         waggle_memory::outcome::Outcome::Rejected(rejection) => Err(StartError::Init(rejection.to_string())),
         _ => Ok(()),
@@ -251,7 +304,12 @@ async fn start_encoder(options: &EngineOptions) -> Embedder {
         Ok(Ok(encoder)) => {
             let (model, kernel) = (encoder.model_id().to_owned(), encoder.kernel().to_string());
             tracing::info!(model, kernel, threads, "encoder ready");
-            Embedder::new(EncoderPool::start(Arc::new(encoder), threads, ENCODER_QUEUE_MAX), model, kernel, wait_max)
+            Embedder::new(
+                EncoderPool::start(Arc::new(encoder), threads, ENCODER_QUEUE_MAX),
+                model,
+                kernel,
+                wait_max,
+            )
         }
         Ok(Err(error)) => {
             tracing::error!(%error, "no embedding model: recall works by words only");
@@ -268,8 +326,12 @@ async fn start_encoder(options: &EngineOptions) -> Embedder {
 fn waiting_at_start(engine: &Engine) -> Result<Vec<(ShardId, TenantId)>, StartError> {
     let mut waiting = Vec::new();
     for tenant in engine::tenants(engine)? {
-        let Some(shard) = engine.placement.load().shard_of(&tenant) else { continue };
-        let count = engine.database.read(shard, |tables| typed::TenantRows::new(tables, &tenant).state().awaiting_vectors)?;
+        let Some(shard) = engine.placement.load().shard_of(&tenant) else {
+            continue;
+        };
+        let count = engine.database.read(shard, |tables| {
+            typed::TenantRows::new(tables, &tenant).state().awaiting_vectors
+        })?;
         if count > 0 {
             waiting.push((shard, tenant));
         }

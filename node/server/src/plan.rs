@@ -57,11 +57,22 @@ pub(crate) struct Given {
 
 /// The command form of a memory that a caller gave.
 pub(crate) fn given(given: Given, author: &str, now: Millis, vector: VectorDraft) -> NewMemory {
-    let input = StatementInput { label: &given.label, content: &given.content, kind: given.kind, author, observed_at: now };
+    let input = StatementInput {
+        label: &given.label,
+        content: &given.content,
+        kind: given.kind,
+        author,
+        observed_at: now,
+    };
     let statement = waggle_memory::read::read_statement(&input);
     NewMemory {
         id: new_memory_id(),
-        evidence: NewEvidence { id: new_evidence_id(), span: None, text: given.content.clone(), observed_at: None },
+        evidence: NewEvidence {
+            id: new_evidence_id(),
+            span: None,
+            text: given.content.clone(),
+            observed_at: None,
+        },
         label: given.label,
         content: given.content,
         kind: given.kind,
@@ -89,7 +100,11 @@ pub(crate) fn drafted(
 ) -> NewMemory {
     let (start, end) = draft.span;
     let position = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
-    let span = turn_of(draft.speaker).map(|turn| NewSpan { turn, start: position(start), end: position(end) });
+    let span = turn_of(draft.speaker).map(|turn| NewSpan {
+        turn,
+        start: position(start),
+        end: position(end),
+    });
     NewMemory {
         id: new_memory_id(),
         evidence: NewEvidence {
@@ -119,7 +134,11 @@ pub(crate) fn drafted(
 pub(crate) fn meaning_of(label: &str, content: &str) -> String {
     // A label that only repeats the beginning of the content adds tokens and no meaning.
     let begins_alike = content.to_lowercase().starts_with(&label.to_lowercase());
-    if label.is_empty() || begins_alike { content.to_owned() } else { format!("{label}: {content}") }
+    if label.is_empty() || begins_alike {
+        content.to_owned()
+    } else {
+        format!("{label}: {content}")
+    }
 }
 
 /// A stored memory that is near to a new one.
@@ -139,21 +158,33 @@ pub(crate) fn near(
     vector: &VectorDraft,
     now: Millis,
 ) -> Vec<Near> {
-    let VectorDraft::Ready(vector) = vector else { return Vec::new() };
-    let Ok(index) = engine.index(shard, rows.tenant()) else { return Vec::new() };
+    let VectorDraft::Ready(vector) = vector else {
+        return Vec::new();
+    };
+    let Ok(index) = engine.index(shard, rows.tenant()) else {
+        return Vec::new();
+    };
     let filter = Filter {
         items: waggle_recall::index::Items::Memories,
         projects: Some(vec![project_key.to_owned()]),
         tenant_wide: project_key.is_empty(),
         ..Filter::current(now)
     };
-    let found = index.read().nearest(&vector.components, f32::from_bits(vector.scale_bits), &filter, SIMILAR_MAX);
+    let found = index.read().nearest(
+        &vector.components,
+        f32::from_bits(vector.scale_bits),
+        &filter,
+        SIMILAR_MAX,
+    );
     found
         .into_iter()
         .map(|(item, cosine)| (item, thousandths(cosine)))
         .filter(|(_, similarity)| *similarity >= CANDIDATE_THOUSANDTHS)
         .filter_map(|(item, similarity_thousandths)| match item {
-            Item::Memory(id) => rows.memory(id).map(|memory| Near { memory, similarity_thousandths }),
+            Item::Memory(id) => rows.memory(id).map(|memory| Near {
+                memory,
+                similarity_thousandths,
+            }),
             Item::Turn(_) => None,
         })
         .filter(|near| near.memory.scope.project_key() == project_key)
@@ -162,7 +193,11 @@ pub(crate) fn near(
 
 fn thousandths(cosine: f32) -> u32 {
     // In 0..=1000 by the clamp.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=1000")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to 0..=1000"
+    )]
     let value = (cosine.clamp(0.0, 1.0) * 1_000.0).floor() as u32;
     value
 }
@@ -173,12 +208,19 @@ pub(crate) fn similar(new: &NewMemory, near: &[Near], author: &str, observed_at:
         let there = &near.memory;
         let reason = if near.similarity_thousandths >= SEMANTIC_THOUSANDTHS {
             DedupReason::Semantic
-        } else if near.similarity_thousandths >= SAME_LABEL_THOUSANDTHS && there.statement.label == new.statement.label {
+        } else if near.similarity_thousandths >= SAME_LABEL_THOUSANDTHS && there.statement.label == new.statement.label
+        {
             DedupReason::SameLabel
         } else {
             return None;
         };
-        let ours = StatementInput { label: &new.label, content: &new.content, kind: new.kind, author, observed_at };
+        let ours = StatementInput {
+            label: &new.label,
+            content: &new.content,
+            kind: new.kind,
+            author,
+            observed_at,
+        };
         let theirs = StatementInput {
             label: &there.label,
             content: &there.content,
@@ -187,7 +229,11 @@ pub(crate) fn similar(new: &NewMemory, near: &[Near], author: &str, observed_at:
             observed_at: there.recorded_at,
         };
         let conflicts = new.statement.claims.iter().any(|claim| {
-            there.statement.claims.iter().any(|c| c.slot == claim.slot && (c.value != claim.value || c.negated != claim.negated))
+            there
+                .statement
+                .claims
+                .iter()
+                .any(|c| c.slot == claim.slot && (c.value != claim.value || c.negated != claim.negated))
         });
         let free = there.superseded_by.is_none()
             && there.statement.modality == new.statement.modality

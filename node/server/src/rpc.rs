@@ -20,10 +20,10 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status};
 use waggle_proto::wire::memory_service_server::MemoryService;
 use waggle_proto::wire::{
-    DeleteMemoryReply, DeleteMemoryRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply,
-    PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply, ResolveConflictRequest,
-    StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply, StoreMemoryRequest, UpdateMemoryReply,
-    UpdateMemoryRequest,
+    DeleteMemoryReply, DeleteMemoryRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
+    PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply,
+    ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
+    StoreMemoryRequest, UpdateMemoryReply, UpdateMemoryRequest,
 };
 
 use crate::engine::Engine;

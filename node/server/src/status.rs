@@ -67,8 +67,12 @@ pub struct NodeStatus {
 impl NodeStatus {
     /// The named checks behind readiness.
     pub fn checks(&self) -> Vec<Check> {
-        let leaderless: Vec<String> =
-            self.shards.iter().filter(|s| !s.has_leader || s.halted.is_some()).map(|s| s.shard.to_string()).collect();
+        let leaderless: Vec<String> = self
+            .shards
+            .iter()
+            .filter(|s| !s.has_leader || s.halted.is_some())
+            .map(|s| s.shard.to_string())
+            .collect();
         vec![
             Check {
                 name: "shards",
@@ -95,7 +99,10 @@ impl NodeStatus {
                 reason: if self.encoder_model.is_empty() {
                     "lexical only: no model is loaded".to_owned()
                 } else {
-                    format!("{} on {}, {} texts waiting", self.encoder_model, self.encoder_kernel, self.encoder_queue)
+                    format!(
+                        "{} on {}, {} texts waiting",
+                        self.encoder_model, self.encoder_kernel, self.encoder_queue
+                    )
                 },
             },
         ]
@@ -103,7 +110,11 @@ impl NodeStatus {
 
     /// What does not work, in words; empty when all is well.
     pub fn degraded(&self) -> Vec<String> {
-        self.checks().into_iter().filter(|check| !check.ok).map(|check| format!("{}: {}", check.name, check.reason)).collect()
+        self.checks()
+            .into_iter()
+            .filter(|check| !check.ok)
+            .map(|check| format!("{}: {}", check.name, check.reason))
+            .collect()
     }
 
     /// Whether reads can be served: a full disk still serves them.
@@ -136,8 +147,12 @@ pub(crate) fn of(engine: &Engine) -> NodeStatus {
     NodeStatus {
         node: engine.node,
         shards,
-        disk_free_bytes: disk.as_ref().map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
-        disk_total_bytes: disk.as_ref().map_or(0, |disk| disk.f_blocks.saturating_mul(disk.f_frsize)),
+        disk_free_bytes: disk
+            .as_ref()
+            .map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
+        disk_total_bytes: disk
+            .as_ref()
+            .map_or(0, |disk| disk.f_blocks.saturating_mul(disk.f_frsize)),
         read_only: engine.database.is_below_reserve().unwrap_or(true),
         storage_fault: engine.database.fault().map(ToString::to_string),
         encoder_queue: engine.embedder.queue_length(),
@@ -156,7 +171,8 @@ pub(crate) fn set_gauges(engine: &Engine) {
     metrics::gauge!("waggle_storage_capacity_bytes").set(gauge(status.disk_total_bytes));
     metrics::gauge!("waggle_storage_read_only").set(f64::from(u8::from(status.read_only)));
     metrics::gauge!("waggle_embedding_queue_length").set(gauge(u64::try_from(status.encoder_queue).unwrap_or(0)));
-    metrics::gauge!("waggle_storage_bytes", "kind" => "index").set(gauge(u64::try_from(status.index_bytes).unwrap_or(0)));
+    metrics::gauge!("waggle_storage_bytes", "kind" => "index")
+        .set(gauge(u64::try_from(status.index_bytes).unwrap_or(0)));
     metrics::gauge!("waggle_index_tenants").set(gauge(u64::try_from(status.index_tenants).unwrap_or(0)));
     let leaders = status.shards.iter().filter(|shard| shard.has_leader).count();
     metrics::gauge!("waggle_shard_unavailable").set(gauge(u64::try_from(status.shards.len() - leaders).unwrap_or(0)));

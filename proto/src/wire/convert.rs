@@ -26,7 +26,9 @@ impl BadField {
 }
 
 fn sixteen(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], BadField> {
-    bytes.try_into().map_err(|_| BadField::new(field, format!("an id has 16 bytes, this has {}", bytes.len())))
+    bytes
+        .try_into()
+        .map_err(|_| BadField::new(field, format!("an id has 16 bytes, this has {}", bytes.len())))
 }
 
 /// Reads a memory's id.
@@ -36,7 +38,11 @@ pub fn memory_id(field: &'static str, bytes: &[u8]) -> Result<MemoryId, BadField
 
 /// Reads a memory's id where empty means none.
 pub fn optional_memory_id(field: &'static str, bytes: &[u8]) -> Result<Option<MemoryId>, BadField> {
-    if bytes.is_empty() { Ok(None) } else { memory_id(field, bytes).map(Some) }
+    if bytes.is_empty() {
+        Ok(None)
+    } else {
+        memory_id(field, bytes).map(Some)
+    }
 }
 
 /// Reads a link's id.
@@ -56,7 +62,11 @@ pub fn scope(scope: &Scope) -> wire::Scope {
 /// Reads a scope; absent means empty. Lengths are checked here too: a gateway is not the only possible caller.
 pub fn scope_of(scope: Option<wire::Scope>) -> Result<Scope, BadField> {
     let scope = scope.unwrap_or_default();
-    for (field, value) in [("project", &scope.project), ("agent_id", &scope.agent_id), ("session_id", &scope.session_id)] {
+    for (field, value) in [
+        ("project", &scope.project),
+        ("agent_id", &scope.agent_id),
+        ("session_id", &scope.session_id),
+    ] {
         if value.len() > Scope::FIELD_BYTES_MAX {
             let why = format!("{} bytes; at most {}", value.len(), Scope::FIELD_BYTES_MAX);
             return Err(BadField::new(field, why));
@@ -65,7 +75,11 @@ pub fn scope_of(scope: Option<wire::Scope>) -> Result<Scope, BadField> {
             return Err(BadField::new(field, "must not hold a NUL character"));
         }
     }
-    Ok(Scope { project: scope.project, agent_id: scope.agent_id, session_id: scope.session_id })
+    Ok(Scope {
+        project: scope.project,
+        agent_id: scope.agent_id,
+        session_id: scope.session_id,
+    })
 }
 
 /// A memory as it travels, with the evidence that the caller wants to show. `at` decides its state. Conflicts and the
@@ -100,7 +114,11 @@ pub fn memory(memory: &Memory, evidence: &[Evidence], at: Millis) -> wire::Memor
 }
 
 fn alias(alias: &waggle_memory::memory::Alias) -> wire::Alias {
-    wire::Alias { text: alias.text.clone(), author: alias.author.0.clone(), added_at: alias.added_at.0 }
+    wire::Alias {
+        text: alias.text.clone(),
+        author: alias.author.0.clone(),
+        added_at: alias.added_at.0,
+    }
 }
 
 fn evidence_record(evidence: &Evidence) -> wire::Evidence {
@@ -197,7 +215,10 @@ pub fn key_info(key: &ApiKey) -> wire::KeyInfo {
 
 /// Reads a key with its hash.
 pub fn key_of(info: wire::KeyInfo, secret_hash: Vec<u8>) -> Result<ApiKey, BadField> {
-    let tenant: TenantId = info.tenant_id.parse().map_err(|bad| BadField::new("tenant_id", format!("{bad}")))?;
+    let tenant: TenantId = info
+        .tenant_id
+        .parse()
+        .map_err(|bad| BadField::new("tenant_id", format!("{bad}")))?;
     let bits = u8::try_from(info.scopes).unwrap_or(0);
     let plain = info.key_id.bytes().all(|b| b.is_ascii_alphanumeric());
     if info.key_id.is_empty() || info.key_id.len() > 32 || !plain {
@@ -227,6 +248,8 @@ pub fn short_hash(is_turn: bool, id: &[u8]) -> u32 {
     for (place, byte) in bytes.iter_mut().zip(id.iter().rev()) {
         *place = *byte;
     }
-    let mixed = u64::from_le_bytes(bytes).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(u32::from(is_turn));
+    let mixed = u64::from_le_bytes(bytes)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(u32::from(is_turn));
     u32::try_from(mixed >> 32).unwrap_or(u32::MAX)
 }

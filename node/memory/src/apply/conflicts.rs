@@ -20,7 +20,9 @@ const SAID_BY_ASSISTANT: &str = "speaker:assistant";
 /// Finds the conflicts of a memory that was just stored, merged into or changed, and makes their links. Gives the ids
 /// of new (or reopened) conflict links.
 pub(super) fn detect(tx: &mut Transaction<'_>, id: MemoryId) -> Vec<LinkId> {
-    let Some(memory) = tx.rows().memory(id) else { return Vec::new() };
+    let Some(memory) = tx.rows().memory(id) else {
+        return Vec::new();
+    };
     if !is_open(&memory, tx.now) {
         return Vec::new();
     }
@@ -40,7 +42,11 @@ pub(super) fn detect(tx: &mut Transaction<'_>, id: MemoryId) -> Vec<LinkId> {
 fn apply_stated_end(tx: &mut Transaction<'_>, memory: &Memory, end: &StatedEnd) -> Vec<LinkId> {
     let mut made = Vec::new();
     for other in in_slot(tx, memory, end.slot) {
-        let claims_it = other.statement.claims.iter().any(|c| c.slot == end.slot && c.value == end.value && !c.negated);
+        let claims_it = other
+            .statement
+            .claims
+            .iter()
+            .any(|c| c.slot == end.slot && c.value == end.value && !c.negated);
         if !claims_it || has_conflict(tx, memory.id, other.id) || !is_open(&other, tx.now) {
             continue;
         }
@@ -81,7 +87,12 @@ fn compare_claim(tx: &mut Transaction<'_>, memory: &Memory, claim: &Claim) -> Ve
     let others: Vec<(Memory, Claim)> = in_slot(tx, memory, claim.slot)
         .into_iter()
         .filter_map(|other| {
-            let against = other.statement.claims.iter().find(|c| c.slot == claim.slot && opposes(claim, c)).cloned()?;
+            let against = other
+                .statement
+                .claims
+                .iter()
+                .find(|c| c.slot == claim.slot && opposes(claim, c))
+                .cloned()?;
             Some((other, against))
         })
         .collect();
@@ -103,7 +114,10 @@ fn compare_claim(tx: &mut Transaction<'_>, memory: &Memory, claim: &Claim) -> Ve
         } else {
             continue;
         };
-        if !periods_overlap(memory, other) || reopened(tx, memory, other, &mut made) || has_conflict(tx, memory.id, other.id) {
+        if !periods_overlap(memory, other)
+            || reopened(tx, memory, other, &mut made)
+            || has_conflict(tx, memory.id, other.id)
+        {
             continue;
         }
         let reason = format!("{}: {} against {}", claim.slot_text, shown(claim), shown(against));
@@ -115,12 +129,20 @@ fn compare_claim(tx: &mut Transaction<'_>, memory: &Memory, claim: &Claim) -> Ve
 }
 
 fn shown(claim: &Claim) -> String {
-    if claim.negated { format!("not {}", claim.value_text) } else { claim.value_text.clone() }
+    if claim.negated {
+        format!("not {}", claim.value_text)
+    } else {
+        claim.value_text.clone()
+    }
 }
 
 /// Two claims of one slot exclude each other: different values, or the same value claimed and denied.
 fn opposes(a: &Claim, b: &Claim) -> bool {
-    if a.value == b.value { a.negated != b.negated } else { !a.negated && !b.negated }
+    if a.value == b.value {
+        a.negated != b.negated
+    } else {
+        !a.negated && !b.negated
+    }
 }
 
 /// Two stated periods that do not touch are two truths, not a contradiction.
@@ -133,7 +155,11 @@ fn periods_overlap(a: &Memory, b: &Memory) -> bool {
 /// open again.
 fn reopened(tx: &mut Transaction<'_>, memory: &Memory, other: &Memory, made: &mut Vec<LinkId>) -> bool {
     let between = conflict_between(tx, memory.id, other.id);
-    let Some(link) = between.filter(|link| link.resolution.as_ref().is_some_and(|r| r.resolved && r.winner.is_none())) else {
+    let Some(link) = between.filter(|link| {
+        link.resolution
+            .as_ref()
+            .is_some_and(|r| r.resolved && r.winner.is_none())
+    }) else {
         return false;
     };
     let settled_at = link.resolution.as_ref().and_then(|r| r.at).unwrap_or_default();
@@ -160,7 +186,9 @@ fn has_conflict(tx: &Transaction<'_>, a: MemoryId, b: MemoryId) -> bool {
 
 fn in_slot(tx: &Transaction<'_>, memory: &Memory, slot: crate::statement::Fingerprint) -> Vec<Memory> {
     let project_key = memory.scope.project_key();
-    let ids = tx.rows().with_fingerprint(&project_key, Form::Slot, slot, SLOT_CANDIDATES_MAX);
+    let ids = tx
+        .rows()
+        .with_fingerprint(&project_key, Form::Slot, slot, SLOT_CANDIDATES_MAX);
     ids.into_iter()
         .filter(|id| *id != memory.id)
         .filter_map(|id| tx.rows().memory(id))
@@ -168,7 +196,13 @@ fn in_slot(tx: &Transaction<'_>, memory: &Memory, slot: crate::statement::Finger
         .collect()
 }
 
-fn conflict_link(tx: &Transaction<'_>, relationship: Relationship, source: MemoryId, target: MemoryId, reason: String) -> Link {
+fn conflict_link(
+    tx: &Transaction<'_>,
+    relationship: Relationship,
+    source: MemoryId,
+    target: MemoryId,
+    reason: String,
+) -> Link {
     Link {
         id: tx.link_id(source, relationship.word(), target),
         source,
@@ -191,19 +225,27 @@ fn link_general_forms(tx: &mut Transaction<'_>, memory: &Memory) {
     let project_key = memory.scope.project_key();
     let mut pairs: Vec<(MemoryId, MemoryId)> = Vec::new();
     for general in &memory.statement.general {
-        let ids = tx.rows().with_fingerprint(&project_key, Form::Canonical, *general, GENERAL_LINKS_MAX);
+        let ids = tx
+            .rows()
+            .with_fingerprint(&project_key, Form::Canonical, *general, GENERAL_LINKS_MAX);
         pairs.extend(ids.into_iter().map(|id| (memory.id, id)));
     }
     if let Some(canonical) = memory.statement.canonical {
-        let ids = tx.rows().with_fingerprint(&project_key, Form::General, canonical, GENERAL_LINKS_MAX);
+        let ids = tx
+            .rows()
+            .with_fingerprint(&project_key, Form::General, canonical, GENERAL_LINKS_MAX);
         pairs.extend(ids.into_iter().map(|id| (id, memory.id)));
     }
     for (specific, general) in pairs.into_iter().take(GENERAL_LINKS_MAX) {
         let other = if specific == memory.id { general } else { specific };
-        let related = tx.rows().memory(other).is_some_and(|other| {
-            other.statement.modality == memory.statement.modality && is_open(&other, tx.now)
-        });
-        let linked = tx.rows().link_of(specific, Relationship::DerivedFrom, general).is_some();
+        let related = tx
+            .rows()
+            .memory(other)
+            .is_some_and(|other| other.statement.modality == memory.statement.modality && is_open(&other, tx.now));
+        let linked = tx
+            .rows()
+            .link_of(specific, Relationship::DerivedFrom, general)
+            .is_some();
         if specific == general || !related || linked {
             continue;
         }

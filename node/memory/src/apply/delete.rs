@@ -21,7 +21,10 @@ pub(super) fn apply_delete(tx: &mut Transaction<'_>, id: MemoryId) -> Result<Out
         });
     }
     let Some(memory) = tx.rows().memory(id) else {
-        return Err(Rejection::NotFound { what: "memory", id: id.to_string() });
+        return Err(Rejection::NotFound {
+            what: "memory",
+            id: id.to_string(),
+        });
     };
     let deleted_links = remove_links(tx, id);
     let turns_kept = remove_evidence(tx, id);
@@ -40,7 +43,14 @@ pub(super) fn apply_delete(tx: &mut Transaction<'_>, id: MemoryId) -> Result<Out
     };
     let receipt = tombstone.receipt.clone();
     tx.put(TenantKey::Tombstone(id), Row::Tombstone(tombstone));
-    Ok(Outcome::Deleted { id, deleted: true, label: memory.label, deleted_links, turns_kept, receipt })
+    Ok(Outcome::Deleted {
+        id,
+        deleted: true,
+        label: memory.label,
+        deleted_links,
+        turns_kept,
+        receipt,
+    })
 }
 
 fn remove_links(tx: &mut Transaction<'_>, id: MemoryId) -> u32 {
@@ -54,7 +64,9 @@ fn remove_links(tx: &mut Transaction<'_>, id: MemoryId) -> u32 {
 
 /// Removes evidence and the memory's name from its turns. Gives the number of turns.
 fn remove_evidence(tx: &mut Transaction<'_>, id: MemoryId) -> u32 {
-    let most = usize::try_from(Memory::EVIDENCE_KEPT_MAX).unwrap_or(usize::MAX).saturating_add(1);
+    let most = usize::try_from(Memory::EVIDENCE_KEPT_MAX)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
     let mut turns: BTreeSet<TurnId> = BTreeSet::new();
     for (number, evidence) in tx.rows().evidence(id, most) {
         turns.extend(evidence.turn.map(|span| span.turn));

@@ -34,10 +34,19 @@ pub(super) fn find(tx: &Transaction<'_>, project_key: &str, new: &NewMemory) -> 
     ];
     for (reason, form, fingerprint) in by_form {
         let Some(fingerprint) = fingerprint else { continue };
-        let ids = tx.rows().with_fingerprint(project_key, form, fingerprint, CANDIDATES_MAX);
-        let found = ids.into_iter().filter_map(|id| tx.rows().memory(id)).find(|there| may_merge(tx, there, new));
+        let ids = tx
+            .rows()
+            .with_fingerprint(project_key, form, fingerprint, CANDIDATES_MAX);
+        let found = ids
+            .into_iter()
+            .filter_map(|id| tx.rows().memory(id))
+            .find(|there| may_merge(tx, there, new));
         if let Some(memory) = found {
-            return Some(Duplicate { memory, reason, similarity_thousandths: 1_000 });
+            return Some(Duplicate {
+                memory,
+                reason,
+                similarity_thousandths: 1_000,
+            });
         }
     }
     let similar = new.similar.as_ref()?;
@@ -78,7 +87,10 @@ pub(super) fn merge(tx: &mut Transaction<'_>, found: Duplicate, new: &NewMemory,
     let old = found.memory;
     let mut memory = old.clone();
     let wording_known = memory.statement.exact == new.statement.exact
-        || memory.aliases.iter().any(|alias| alias.exact == Some(new.statement.reading()));
+        || memory
+            .aliases
+            .iter()
+            .any(|alias| alias.exact == Some(new.statement.reading()));
     let aliases_full = !wording_known && memory.aliases.len() >= Memory::ALIASES_MAX;
     let alias_added = !wording_known && !aliases_full;
     if alias_added {
@@ -114,7 +126,11 @@ fn unite_validity(memory: &mut Memory, new: &NewMemory) {
             memory.valid_from = stated;
             memory.valid_from_stated = true;
         }
-        (false, None) => memory.valid_from = memory.valid_from.min(new.default_valid_from.unwrap_or(Millis(i64::MAX))),
+        (false, None) => {
+            memory.valid_from = memory
+                .valid_from
+                .min(new.default_valid_from.unwrap_or(Millis(i64::MAX)))
+        }
         _ => {}
     }
     if memory.valid_to.is_none() && new.valid_to.is_some_and(|end| end > memory.valid_from) {

@@ -12,20 +12,35 @@ use crate::outcome::{Outcome, Rejection};
 const CYCLE_VISITS_MAX: usize = 10_000;
 
 pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) -> Result<Outcome, Rejection> {
-    let StoreLink { source, target, relationship, .. } = *command;
+    let StoreLink {
+        source,
+        target,
+        relationship,
+        ..
+    } = *command;
     if source == target {
-        return Err(Rejection::Invalid { field: "target_id", why: "a memory cannot be linked to itself".to_owned() });
+        return Err(Rejection::Invalid {
+            field: "target_id",
+            why: "a memory cannot be linked to itself".to_owned(),
+        });
     }
     for end in [source, target] {
         if tx.rows().memory(end).is_none() {
-            return Err(Rejection::NotFound { what: "memory", id: end.to_string() });
+            return Err(Rejection::NotFound {
+                what: "memory",
+                id: end.to_string(),
+            });
         }
     }
     let weight_thousandths = command.weight_thousandths.min(1_000);
     if let Some(there) = tx.rows().link_of(source, relationship, target) {
         let id = there.id;
         if there.confidence != Confidence::Explicit || there.weight_thousandths != weight_thousandths {
-            let raised = Link { confidence: Confidence::Explicit, weight_thousandths, ..there.clone() };
+            let raised = Link {
+                confidence: Confidence::Explicit,
+                weight_thousandths,
+                ..there.clone()
+            };
             tx.change_link(&there, raised);
         }
         return Ok(Outcome::LinkStored { id, created: false });
@@ -38,7 +53,10 @@ pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) ->
     }
     for end in [source, target] {
         if is_full(tx, end) {
-            let why = format!("memory {end} has {} links, the most that one memory may have", Memory::LINKS_MAX);
+            let why = format!(
+                "memory {end} has {} links, the most that one memory may have",
+                Memory::LINKS_MAX
+            );
             return Err(Rejection::LimitExceeded { why });
         }
     }
@@ -57,11 +75,16 @@ pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) ->
         version: 1,
         resolution: relationship.is_conflict().then(Resolution::open),
     });
-    Ok(Outcome::LinkStored { id: command.id, created: true })
+    Ok(Outcome::LinkStored {
+        id: command.id,
+        created: true,
+    })
 }
 
 pub(super) fn is_full(tx: &Transaction<'_>, memory: MemoryId) -> bool {
-    tx.rows().memory(memory).is_some_and(|memory| memory.link_count >= Memory::LINKS_MAX)
+    tx.rows()
+        .memory(memory)
+        .is_some_and(|memory| memory.link_count >= Memory::LINKS_MAX)
 }
 
 /// Whether `to` is reached from `from` along updates links.

@@ -32,7 +32,11 @@ pub(super) fn apply_remember(tx: &mut Transaction<'_>, command: &Remember) -> Re
         memories.push(stored);
     }
     note_memories_at_turns(tx, command, &turns, &memories);
-    let links = command.links.iter().filter_map(|link| store_link(tx, command, link, &memories)).collect();
+    let links = command
+        .links
+        .iter()
+        .filter_map(|link| store_link(tx, command, link, &memories))
+        .collect();
     found_conflicts.sort_unstable();
     found_conflicts.dedup();
     Ok(Outcome::Remembered(Box::new(Remembered {
@@ -52,20 +56,31 @@ fn check(tx: &Transaction<'_>, command: &Remember) -> Result<(), Rejection> {
     ];
     for (what, count, max) in limits {
         if count > max {
-            return Err(Rejection::LimitExceeded { why: format!("{count} {what} in one call; at most {max}") });
+            return Err(Rejection::LimitExceeded {
+                why: format!("{count} {what} in one call; at most {max}"),
+            });
         }
     }
     for turn in &command.turns {
         if tx.rows().turn(turn.id).is_some() {
-            return Err(Rejection::AlreadyExists { what: "turn", id: turn.id.to_string() });
+            return Err(Rejection::AlreadyExists {
+                what: "turn",
+                id: turn.id.to_string(),
+            });
         }
     }
-    command.memories.iter().try_for_each(|new| check_memory(tx, command, new))
+    command
+        .memories
+        .iter()
+        .try_for_each(|new| check_memory(tx, command, new))
 }
 
 fn check_memory(tx: &Transaction<'_>, command: &Remember, new: &NewMemory) -> Result<(), Rejection> {
     if tx.rows().memory(new.id).is_some() || tx.rows().tombstone(new.id).is_some() {
-        return Err(Rejection::AlreadyExists { what: "memory", id: new.id.to_string() });
+        return Err(Rejection::AlreadyExists {
+            what: "memory",
+            id: new.id.to_string(),
+        });
     }
     let from = new.valid_from.or(new.default_valid_from).unwrap_or(tx.now);
     if new.valid_to.is_some_and(|to| to <= from) {
@@ -82,7 +97,10 @@ fn check_memory(tx: &Transaction<'_>, command: &Remember, new: &NewMemory) -> Re
     });
     match covered {
         Some(_) => Ok(()),
-        None => Err(Rejection::Invalid { field: "evidence", why: "span lies outside its turn".to_owned() }),
+        None => Err(Rejection::Invalid {
+            field: "evidence",
+            why: "span lies outside its turn".to_owned(),
+        }),
     }
 }
 
@@ -145,7 +163,10 @@ fn store_turns(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) 
     if is_new && !scope.session_id.is_empty() {
         tx.count(project_key, |c| c.sessions += 1);
     }
-    tx.put(TenantKey::Session(project_key.to_owned(), scope.session_id.clone()), Row::Session(session));
+    tx.put(
+        TenantKey::Session(project_key.to_owned(), scope.session_id.clone()),
+        Row::Session(session),
+    );
     turns
 }
 
@@ -167,7 +188,10 @@ fn store_turn(tx: &mut Transaction<'_>, command: &Remember, new: &NewTurn, index
         c.turns += 1;
         c.text_bytes += bytes;
     });
-    tx.put(TenantKey::TurnAt(project_key.to_owned(), turn.scope.session_id.clone(), index), Row::TurnId(turn.id));
+    tx.put(
+        TenantKey::TurnAt(project_key.to_owned(), turn.scope.session_id.clone(), index),
+        Row::TurnId(turn.id),
+    );
     tx.put(TenantKey::Turn(turn.id), Row::Turn(Box::new(turn.clone())));
     tx.set_vector(Item::Turn(turn.id), &new.vector);
     tx.changed(Item::Turn(turn.id));
@@ -215,13 +239,25 @@ fn store_memory(
     };
     tx.add_evidence(&mut memory, evidence);
     tx.insert_memory(memory, &new.vector);
-    StoredMemory { id: new.id, merged: None, similarity_thousandths: 0, alias_added: false, aliases_full: false }
+    StoredMemory {
+        id: new.id,
+        merged: None,
+        similarity_thousandths: 0,
+        alias_added: false,
+        aliases_full: false,
+    }
 }
 
 fn evidence_of(tx: &Transaction<'_>, command: &Remember, new: &NewMemory, turns: &[Turn]) -> Evidence {
     let turn = new.evidence.span.as_ref().and_then(|span| {
         let turn = turns.get(usize::try_from(span.turn).ok()?)?;
-        Some(TurnSpan { turn: turn.id, turn_index: turn.turn_index, role: turn.role, start: span.start, end: span.end })
+        Some(TurnSpan {
+            turn: turn.id,
+            turn_index: turn.turn_index,
+            role: turn.role,
+            start: span.start,
+            end: span.end,
+        })
     });
     Evidence {
         id: new.evidence.id,
@@ -238,19 +274,31 @@ fn note_memories_at_turns(tx: &mut Transaction<'_>, command: &Remember, turns: &
     for (position, turn) in turns.iter().enumerate() {
         let mut ids: Vec<MemoryId> = Vec::new();
         for (new, stored) in command.memories.iter().zip(memories) {
-            let here = new.evidence.span.as_ref().is_some_and(|span| usize::try_from(span.turn) == Ok(position));
+            let here = new
+                .evidence
+                .span
+                .as_ref()
+                .is_some_and(|span| usize::try_from(span.turn) == Ok(position));
             if here && !ids.contains(&stored.id) && ids.len() < Turn::MEMORIES_MAX {
                 ids.push(stored.id);
             }
         }
         if !ids.is_empty() {
-            let row = Turn { memories: ids, ..turn.clone() };
+            let row = Turn {
+                memories: ids,
+                ..turn.clone()
+            };
             tx.put(TenantKey::Turn(turn.id), Row::Turn(Box::new(row)));
         }
     }
 }
 
-fn store_link(tx: &mut Transaction<'_>, command: &Remember, new: &NewLink, memories: &[StoredMemory]) -> Option<LinkId> {
+fn store_link(
+    tx: &mut Transaction<'_>,
+    command: &Remember,
+    new: &NewLink,
+    memories: &[StoredMemory],
+) -> Option<LinkId> {
     let end = |position: u32| memories.get(usize::try_from(position).ok()?).map(|stored| stored.id);
     let (source, target) = (end(new.source)?, end(new.target)?);
     let exists = tx.rows().link_of(source, new.relationship, target).is_some();
@@ -289,4 +337,3 @@ pub(super) fn prefix(text: &str, bytes_max: usize) -> &str {
     }
     text.get(..end).unwrap_or_default()
 }
-

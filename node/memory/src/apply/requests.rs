@@ -19,14 +19,32 @@ pub(super) fn first_outcome(tables: &dyn ReadTables, tenant: &TenantId, request:
 }
 
 pub(super) fn record(tables: &mut dyn Tables, tenant: &TenantId, request: &Request, at: Millis, outcome: &Outcome) {
-    let row = RequestRow { arguments: request.arguments, at, outcome: outcome.clone() };
-    tables.put(Key::Tenant(tenant.clone(), TenantKey::Request(request.id.clone())), Row::Request(row));
-    tables.put(Key::Shard(ShardKey::RequestAge(at, tenant.clone(), request.id.clone())), Row::Mark);
+    let row = RequestRow {
+        arguments: request.arguments,
+        at,
+        outcome: outcome.clone(),
+    };
+    tables.put(
+        Key::Tenant(tenant.clone(), TenantKey::Request(request.id.clone())),
+        Row::Request(row),
+    );
+    tables.put(
+        Key::Shard(ShardKey::RequestAge(at, tenant.clone(), request.id.clone())),
+        Row::Mark,
+    );
 }
 
 pub(super) fn expire(tables: &mut dyn Tables, before: Millis) -> Outcome {
-    let from = Key::Shard(ShardKey::RequestAge(Millis(i64::MIN), smallest_tenant(), crate::id::RequestId(String::new())));
-    let to = Key::Shard(ShardKey::RequestAge(before, smallest_tenant(), crate::id::RequestId(String::new())));
+    let from = Key::Shard(ShardKey::RequestAge(
+        Millis(i64::MIN),
+        smallest_tenant(),
+        crate::id::RequestId(String::new()),
+    ));
+    let to = Key::Shard(ShardKey::RequestAge(
+        before,
+        smallest_tenant(),
+        crate::id::RequestId(String::new()),
+    ));
     for (key, _) in tables.scan(&from, &to, EXPIRE_MAX) {
         if let Key::Shard(ShardKey::RequestAge(_, tenant, id)) = &key {
             tables.delete(Key::Tenant(tenant.clone(), TenantKey::Request(id.clone())));

@@ -10,14 +10,26 @@ use crate::outcome::{Outcome, Rejection};
 
 pub(super) fn apply_resolve(tx: &mut Transaction<'_>, command: &ResolveConflict) -> Result<Outcome, Rejection> {
     let Some(link) = tx.rows().link(command.link) else {
-        return Err(Rejection::NotFound { what: "edge", id: command.link.to_string() });
+        return Err(Rejection::NotFound {
+            what: "edge",
+            id: command.link.to_string(),
+        });
     };
     let Some(before) = link.resolution.clone() else {
-        let why = format!("edge {} is '{}'; only contradicts and updates can be resolved", link.id, link.relationship);
+        let why = format!(
+            "edge {} is '{}'; only contradicts and updates can be resolved",
+            link.id, link.relationship
+        );
         return Err(Rejection::NotResolvable { why });
     };
-    if let Some(winner) = command.winner.filter(|winner| *winner != link.source && *winner != link.target) {
-        let why = format!("winner {winner} is not an end of edge {}: take {} or {}", link.id, link.source, link.target);
+    if let Some(winner) = command
+        .winner
+        .filter(|winner| *winner != link.source && *winner != link.target)
+    {
+        let why = format!(
+            "winner {winner} is not an end of edge {}: take {} or {}",
+            link.id, link.source, link.target
+        );
         return Err(Rejection::NotResolvable { why });
     }
     if before.resolved && before.winner == command.winner && command.valid_to.is_none() {
@@ -25,7 +37,9 @@ pub(super) fn apply_resolve(tx: &mut Transaction<'_>, command: &ResolveConflict)
     }
     check_end(tx, command, &link)?;
     reverse(tx, &link, &before);
-    let loser_valid_to_before = command.winner.and_then(|winner| close_loser(tx, command, link.other_end(winner), winner));
+    let loser_valid_to_before = command
+        .winner
+        .and_then(|winner| close_loser(tx, command, link.other_end(winner), winner));
     let resolved = Link {
         resolution: Some(Resolution {
             resolved: true,
@@ -43,7 +57,9 @@ pub(super) fn apply_resolve(tx: &mut Transaction<'_>, command: &ResolveConflict)
 }
 
 fn check_end(tx: &Transaction<'_>, command: &ResolveConflict, link: &Link) -> Result<(), Rejection> {
-    let (Some(winner), Some(end)) = (command.winner, command.valid_to) else { return Ok(()) };
+    let (Some(winner), Some(end)) = (command.winner, command.valid_to) else {
+        return Ok(());
+    };
     let starts_at = tx.rows().memory(link.other_end(winner)).map(|loser| loser.valid_from);
     match starts_at {
         Some(start) if end <= start => Err(Rejection::Invalid {
@@ -56,8 +72,12 @@ fn check_end(tx: &Transaction<'_>, command: &ResolveConflict, link: &Link) -> Re
 
 /// Undoes an earlier resolution of this link.
 fn reverse(tx: &mut Transaction<'_>, link: &Link, before: &Resolution) {
-    let (Some(winner), Some(valid_to)) = (before.winner, before.loser_valid_to_before) else { return };
-    let Some(loser) = tx.rows().memory(link.other_end(winner)) else { return };
+    let (Some(winner), Some(valid_to)) = (before.winner, before.loser_valid_to_before) else {
+        return;
+    };
+    let Some(loser) = tx.rows().memory(link.other_end(winner)) else {
+        return;
+    };
     if loser.superseded_by == Some(winner) {
         let mut reopened = loser.clone();
         reopened.valid_to = valid_to;

@@ -32,7 +32,15 @@ impl<'a> Transaction<'a> {
         effects: &'a mut Effects,
     ) -> Self {
         let state = TenantRows::new(&*tables, tenant).state();
-        Self { tables, tenant, now, principal, effects, state, project: None }
+        Self {
+            tables,
+            tenant,
+            now,
+            principal,
+            effects,
+            state,
+            project: None,
+        }
     }
 
     /// Writes the counters. A command that was rejected is never finished, and wrote nothing before.
@@ -71,7 +79,10 @@ impl<'a> Transaction<'a> {
         }
         let found = match self.project.take() {
             Some(loaded) => loaded,
-            None => (project_key.to_owned(), self.rows().project(project_key).unwrap_or_default()),
+            None => (
+                project_key.to_owned(),
+                self.rows().project(project_key).unwrap_or_default(),
+            ),
         };
         &mut self.project.insert(found).1
     }
@@ -174,7 +185,10 @@ impl<'a> Transaction<'a> {
     pub(super) fn add_evidence(&mut self, memory: &mut Memory, evidence: Evidence) {
         memory.evidence_count = memory.evidence_count.saturating_add(1);
         let number = memory.evidence_count;
-        self.put(TenantKey::Evidence(memory.id, number), Row::Evidence(Box::new(evidence)));
+        self.put(
+            TenantKey::Evidence(memory.id, number),
+            Row::Evidence(Box::new(evidence)),
+        );
         if let Some(oldest) = number.checked_sub(Memory::EVIDENCE_KEPT_MAX)
             && oldest > 0
         {
@@ -213,7 +227,10 @@ impl<'a> Transaction<'a> {
     /// Takes an item out of the queue for vectors; false when it was not in it.
     pub(super) fn stop_waiting(&mut self, item: Item) -> bool {
         let key = TenantKey::AwaitsVector(item);
-        let waits = self.tables.get(&Key::Tenant(self.tenant.clone(), key.clone())).is_some();
+        let waits = self
+            .tables
+            .get(&Key::Tenant(self.tenant.clone(), key.clone()))
+            .is_some();
         if waits {
             self.delete(key);
             self.state.awaiting_vectors = self.state.awaiting_vectors.saturating_sub(1);
@@ -229,10 +246,19 @@ impl<'a> Transaction<'a> {
         let open = link.is_open_conflict();
         self.put(TenantKey::LinkFrom(source, relationship, target), Row::LinkId(id));
         self.put(TenantKey::LinkTo(target, relationship, source), Row::LinkId(id));
-        let project_key = self.rows().memory(source).map(|m| m.scope.project_key()).unwrap_or_default();
+        let project_key = self
+            .rows()
+            .memory(source)
+            .map(|m| m.scope.project_key())
+            .unwrap_or_default();
         let confidence = link.confidence;
         self.count(&project_key, |c| {
-            add(c.links.get_mut(usize::from(relationship.number())).and_then(|row| row.get_mut(usize::from(confidence.number()))), 1);
+            add(
+                c.links
+                    .get_mut(usize::from(relationship.number()))
+                    .and_then(|row| row.get_mut(usize::from(confidence.number()))),
+                1,
+            );
             c.open_conflicts += u64::from(open);
         });
         for end in [source, target] {
@@ -244,12 +270,26 @@ impl<'a> Transaction<'a> {
     /// Replaces a link by a changed one with the same ends and relationship.
     pub(super) fn change_link(&mut self, old: &Link, mut new: Link) {
         new.version = old.version.saturating_add(1);
-        let project_key = self.rows().memory(old.source).map(|m| m.scope.project_key()).unwrap_or_default();
+        let project_key = self
+            .rows()
+            .memory(old.source)
+            .map(|m| m.scope.project_key())
+            .unwrap_or_default();
         let (row, before, after) = (usize::from(old.relationship.number()), old.confidence, new.confidence);
         let (open_before, open_after) = (old.is_open_conflict(), new.is_open_conflict());
         self.count(&project_key, |c| {
-            take(c.links.get_mut(row).and_then(|r| r.get_mut(usize::from(before.number()))), 1);
-            add(c.links.get_mut(row).and_then(|r| r.get_mut(usize::from(after.number()))), 1);
+            take(
+                c.links
+                    .get_mut(row)
+                    .and_then(|r| r.get_mut(usize::from(before.number()))),
+                1,
+            );
+            add(
+                c.links
+                    .get_mut(row)
+                    .and_then(|r| r.get_mut(usize::from(after.number()))),
+                1,
+            );
             c.open_conflicts = (c.open_conflicts + u64::from(open_after)).saturating_sub(u64::from(open_before));
         });
         if open_before != open_after {
@@ -266,10 +306,23 @@ impl<'a> Transaction<'a> {
         self.delete(TenantKey::LinkFrom(link.source, link.relationship, link.target));
         self.delete(TenantKey::LinkTo(link.target, link.relationship, link.source));
         self.delete(TenantKey::Link(link.id));
-        let project_key = self.rows().memory(link.source).map(|m| m.scope.project_key()).unwrap_or_default();
-        let (row, confidence, open) = (usize::from(link.relationship.number()), link.confidence, link.is_open_conflict());
+        let project_key = self
+            .rows()
+            .memory(link.source)
+            .map(|m| m.scope.project_key())
+            .unwrap_or_default();
+        let (row, confidence, open) = (
+            usize::from(link.relationship.number()),
+            link.confidence,
+            link.is_open_conflict(),
+        );
         self.count(&project_key, |c| {
-            take(c.links.get_mut(row).and_then(|r| r.get_mut(usize::from(confidence.number()))), 1);
+            take(
+                c.links
+                    .get_mut(row)
+                    .and_then(|r| r.get_mut(usize::from(confidence.number()))),
+                1,
+            );
             c.open_conflicts = c.open_conflicts.saturating_sub(u64::from(open));
         });
         let other = link.other_end(gone);
@@ -279,7 +332,9 @@ impl<'a> Transaction<'a> {
     }
 
     fn count_link_at(&mut self, memory: MemoryId, links: i64, open_conflicts: i64) {
-        let Some(mut memory) = self.rows().memory(memory) else { return };
+        let Some(mut memory) = self.rows().memory(memory) else {
+            return;
+        };
         memory.link_count = shifted(memory.link_count, links);
         memory.open_conflict_count = shifted(memory.open_conflict_count, open_conflicts);
         let connected = &mut self.state.most_connected;
@@ -297,7 +352,10 @@ impl<'a> Transaction<'a> {
     /// The id of a link that conflict detection makes: a UUIDv7 of this entry's time whose other bits are a hash of
     /// what it joins, so that every replica makes the same one.
     pub(super) fn link_id(&self, source: MemoryId, word: &str, target: MemoryId) -> LinkId {
-        LinkId::from_bytes(derived_uuid(self.now, &[&source.bytes(), word.as_bytes(), &target.bytes()]))
+        LinkId::from_bytes(derived_uuid(
+            self.now,
+            &[&source.bytes(), word.as_bytes(), &target.bytes()],
+        ))
     }
 
     /// The id of evidence that a change (not a caller) makes.
@@ -326,7 +384,10 @@ fn derived_uuid(now: Millis, parts: &[&[u8]]) -> [u8; 16] {
     let mut bytes = hasher.digest128().to_be_bytes();
     // 48 bits of milliseconds, then version 7 and the RFC 9562 variant.
     let time = u64::try_from(now.0).unwrap_or(0).to_be_bytes();
-    bytes.iter_mut().zip(time.iter().skip(2)).for_each(|(byte, time)| *byte = *time);
+    bytes
+        .iter_mut()
+        .zip(time.iter().skip(2))
+        .for_each(|(byte, time)| *byte = *time);
     if let Some(byte) = bytes.get_mut(6) {
         *byte = (*byte & 0x0f) | 0x70;
     }
@@ -343,7 +404,13 @@ fn fingerprint_keys(memory: &Memory, project_key: &str) -> Vec<TenantKey> {
     let mut keys = vec![at(Form::Exact, statement.exact), at(Form::Label, statement.label)];
     keys.extend(statement.canonical.map(|f| at(Form::Canonical, f)));
     keys.extend(statement.acronym.map(|f| at(Form::Acronym, f)));
-    keys.extend(memory.aliases.iter().filter_map(|alias| alias.exact).map(|f| at(Form::Exact, f)));
+    keys.extend(
+        memory
+            .aliases
+            .iter()
+            .filter_map(|alias| alias.exact)
+            .map(|f| at(Form::Exact, f)),
+    );
     keys.extend(statement.claims.iter().map(|claim| at(Form::Slot, claim.slot)));
     keys.extend(statement.general.iter().map(|f| at(Form::General, *f)));
     keys

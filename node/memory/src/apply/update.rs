@@ -13,7 +13,10 @@ const BOOKKEEPING: [&str; 4] = ["observed", "decomposed", "speaker:user", "speak
 
 pub(super) fn apply_update(tx: &mut Transaction<'_>, command: &UpdateMemory) -> Result<Outcome, Rejection> {
     let Some(old) = tx.rows().memory(command.id) else {
-        return Err(Rejection::NotFound { what: "memory", id: command.id.to_string() });
+        return Err(Rejection::NotFound {
+            what: "memory",
+            id: command.id.to_string(),
+        });
     };
     let stale = command.expected_version.is_some_and(|expected| expected != old.version)
         || (command.statement.is_some() && command.based_on_version != old.version);
@@ -23,7 +26,12 @@ pub(super) fn apply_update(tx: &mut Transaction<'_>, command: &UpdateMemory) -> 
     let mut new = old.clone();
     change_text(tx, &mut new, &old, command);
     if let Some(tags) = &command.tags {
-        let kept: Vec<String> = old.tags.iter().filter(|tag| BOOKKEEPING.contains(&tag.as_str())).cloned().collect();
+        let kept: Vec<String> = old
+            .tags
+            .iter()
+            .filter(|tag| BOOKKEEPING.contains(&tag.as_str()))
+            .cloned()
+            .collect();
         new.tags = super::duplicates::united(&kept, tags);
     }
     if let Some(from) = command.valid_from {
@@ -49,8 +57,16 @@ pub(super) fn apply_update(tx: &mut Transaction<'_>, command: &UpdateMemory) -> 
     if let Some(vector) = &command.vector {
         tx.set_vector(Item::Memory(old.id), vector);
     }
-    let conflicts = if command.statement.is_some() { conflicts::detect(tx, old.id) } else { Vec::new() };
-    Ok(Outcome::Updated { id: old.id, previous_version: old.version, conflicts })
+    let conflicts = if command.statement.is_some() {
+        conflicts::detect(tx, old.id)
+    } else {
+        Vec::new()
+    };
+    Ok(Outcome::Updated {
+        id: old.id,
+        previous_version: old.version,
+        conflicts,
+    })
 }
 
 fn change_text(tx: &Transaction<'_>, new: &mut Memory, old: &Memory, command: &UpdateMemory) {
@@ -62,7 +78,12 @@ fn change_text(tx: &Transaction<'_>, new: &mut Memory, old: &Memory, command: &U
     {
         new.content.clone_from(content);
         if new.aliases.len() < Memory::ALIASES_MAX && !new.aliases.iter().any(|alias| alias.text == old.content) {
-            let alias = Alias { text: old.content.clone(), author: old.author.clone(), added_at: tx.now, exact: None };
+            let alias = Alias {
+                text: old.content.clone(),
+                author: old.author.clone(),
+                added_at: tx.now,
+                exact: None,
+            };
             new.aliases.push(alias);
         }
         // Wordings merged in before belonged to the old text: they stay searchable, but no longer take merges.

@@ -20,7 +20,10 @@ pub(super) fn apply_attach(tx: &mut Transaction<'_>, command: &AttachVectors) ->
 
 fn is_still_meant(tx: &Transaction<'_>, late: &LateVector) -> bool {
     match late.item {
-        Item::Memory(id) => tx.rows().memory(id).is_some_and(|memory| memory.text_version == late.text_version),
+        Item::Memory(id) => tx
+            .rows()
+            .memory(id)
+            .is_some_and(|memory| memory.text_version == late.text_version),
         Item::Turn(id) => tx.rows().turn(id).is_some(),
     }
 }

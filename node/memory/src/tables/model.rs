@@ -26,14 +26,23 @@ impl ReadTables for Model {
         if from > to {
             return Vec::new();
         }
-        self.rows.range(from.clone()..=to.clone()).take(limit).map(|(k, r)| (k.clone(), r.clone())).collect()
+        self.rows
+            .range(from.clone()..=to.clone())
+            .take(limit)
+            .map(|(k, r)| (k.clone(), r.clone()))
+            .collect()
     }
 
     fn scan_back(&self, from: &Key, to: &Key, limit: usize) -> Vec<(Key, Row)> {
         if from > to {
             return Vec::new();
         }
-        self.rows.range(from.clone()..=to.clone()).rev().take(limit).map(|(k, r)| (k.clone(), r.clone())).collect()
+        self.rows
+            .range(from.clone()..=to.clone())
+            .rev()
+            .take(limit)
+            .map(|(k, r)| (k.clone(), r.clone()))
+            .collect()
     }
 }
 

@@ -85,7 +85,9 @@ impl<'a> TenantRows<'a> {
         let from = self.key(TenantKey::Version(id, 0));
         let to = self.key(TenantKey::Version(id, u32::MAX));
         let rows = self.tables.scan_back(&from, &to, limit);
-        rows.into_iter().filter_map(|(_, row)| if let Row::Version(v) = row { Some(*v) } else { None }).collect()
+        rows.into_iter()
+            .filter_map(|(_, row)| if let Row::Version(v) = row { Some(*v) } else { None })
+            .collect()
     }
 
     /// Evidence with its number, newest first.
@@ -109,10 +111,18 @@ impl<'a> TenantRows<'a> {
 
     /// The link of a triple; a symmetric relationship is found from either end.
     pub fn link_of(&self, source: MemoryId, relationship: Relationship, target: MemoryId) -> Option<Link> {
-        let there = row!(self.tables, self.key(TenantKey::LinkFrom(source, relationship, target)), LinkId);
+        let there = row!(
+            self.tables,
+            self.key(TenantKey::LinkFrom(source, relationship, target)),
+            LinkId
+        );
         let found = match there {
             None if relationship.is_symmetric() => {
-                row!(self.tables, self.key(TenantKey::LinkFrom(target, relationship, source)), LinkId)
+                row!(
+                    self.tables,
+                    self.key(TenantKey::LinkFrom(target, relationship, source)),
+                    LinkId
+                )
             }
             other => other,
         };
@@ -121,15 +131,31 @@ impl<'a> TenantRows<'a> {
 
     /// Links that start at a memory, by relationship.
     pub fn links_from(&self, id: MemoryId, limit: usize) -> Vec<Link> {
-        let from = self.key(TenantKey::LinkFrom(id, Relationship::RelatesTo, MemoryId::from_bytes(ID_MIN)));
-        let to = self.key(TenantKey::LinkFrom(id, Relationship::ReflectsOn, MemoryId::from_bytes(ID_MAX)));
+        let from = self.key(TenantKey::LinkFrom(
+            id,
+            Relationship::RelatesTo,
+            MemoryId::from_bytes(ID_MIN),
+        ));
+        let to = self.key(TenantKey::LinkFrom(
+            id,
+            Relationship::ReflectsOn,
+            MemoryId::from_bytes(ID_MAX),
+        ));
         self.linked(&from, &to, limit)
     }
 
     /// Links that end at a memory, by relationship.
     pub fn links_to(&self, id: MemoryId, limit: usize) -> Vec<Link> {
-        let from = self.key(TenantKey::LinkTo(id, Relationship::RelatesTo, MemoryId::from_bytes(ID_MIN)));
-        let to = self.key(TenantKey::LinkTo(id, Relationship::ReflectsOn, MemoryId::from_bytes(ID_MAX)));
+        let from = self.key(TenantKey::LinkTo(
+            id,
+            Relationship::RelatesTo,
+            MemoryId::from_bytes(ID_MIN),
+        ));
+        let to = self.key(TenantKey::LinkTo(
+            id,
+            Relationship::ReflectsOn,
+            MemoryId::from_bytes(ID_MAX),
+        ));
         self.linked(&from, &to, limit)
     }
 
@@ -155,12 +181,20 @@ impl<'a> TenantRows<'a> {
 
     /// The turn at a position of a session.
     pub fn turn_at(&self, project_key: &str, session: &str, index: u32) -> Option<TurnId> {
-        row!(self.tables, self.key(TenantKey::TurnAt(project_key.to_owned(), session.to_owned(), index)), TurnId)
+        row!(
+            self.tables,
+            self.key(TenantKey::TurnAt(project_key.to_owned(), session.to_owned(), index)),
+            TurnId
+        )
     }
 
     /// A session.
     pub fn session(&self, project_key: &str, session: &str) -> Option<Session> {
-        row!(self.tables, self.key(TenantKey::Session(project_key.to_owned(), session.to_owned())), Session)
+        row!(
+            self.tables,
+            self.key(TenantKey::Session(project_key.to_owned(), session.to_owned())),
+            Session
+        )
     }
 
     /// A project by the name that the caller gave.
@@ -175,34 +209,64 @@ impl<'a> TenantRows<'a> {
 
     /// Projects in key order.
     pub fn projects(&self, limit: usize) -> Vec<Project> {
-        let (from, to) = (self.key(TenantKey::Project(String::new())), self.key(TenantKey::Agent(String::new())));
+        let (from, to) = (
+            self.key(TenantKey::Project(String::new())),
+            self.key(TenantKey::Agent(String::new())),
+        );
         let rows = self.tables.scan(&from, &to, limit);
-        rows.into_iter().filter_map(|(_, row)| if let Row::Project(p) = row { Some(p) } else { None }).collect()
+        rows.into_iter()
+            .filter_map(|(_, row)| if let Row::Project(p) = row { Some(p) } else { None })
+            .collect()
     }
 
     /// Agents in key order.
     pub fn agents(&self, limit: usize) -> Vec<Agent> {
         let from = self.key(TenantKey::Agent(String::new()));
-        let to = self.key(TenantKey::Fingerprint(String::new(), Form::Exact, Fingerprint(0), MemoryId::from_bytes(ID_MIN)));
+        let to = self.key(TenantKey::Fingerprint(
+            String::new(),
+            Form::Exact,
+            Fingerprint(0),
+            MemoryId::from_bytes(ID_MIN),
+        ));
         let rows = self.tables.scan(&from, &to, limit);
-        rows.into_iter().filter_map(|(_, row)| if let Row::Agent(a) = row { Some(a) } else { None }).collect()
+        rows.into_iter()
+            .filter_map(|(_, row)| if let Row::Agent(a) = row { Some(a) } else { None })
+            .collect()
     }
 
     /// Sessions of a project (by key), or of all projects, in key order.
     pub fn sessions(&self, project_key: Option<&str>, limit: usize) -> Vec<Session> {
-        let from = self.key(TenantKey::Session(project_key.unwrap_or_default().to_owned(), String::new()));
+        let from = self.key(TenantKey::Session(
+            project_key.unwrap_or_default().to_owned(),
+            String::new(),
+        ));
         let to = match project_key {
             // The next possible project key ends the range: no name holds a NUL.
             Some(project) => self.key(TenantKey::Session(format!("{project}\u{0}"), String::new())),
             None => self.key(TenantKey::Project(String::new())),
         };
         let rows = self.tables.scan(&from, &to, limit);
-        rows.into_iter().filter_map(|(_, row)| if let Row::Session(s) = row { Some(s) } else { None }).collect()
+        rows.into_iter()
+            .filter_map(|(_, row)| if let Row::Session(s) = row { Some(s) } else { None })
+            .collect()
     }
 
     /// Memories of a project that have a fingerprint, oldest id first.
-    pub fn with_fingerprint(&self, project_key: &str, form: Form, fingerprint: Fingerprint, limit: usize) -> Vec<MemoryId> {
-        let at = |id| self.key(TenantKey::Fingerprint(project_key.to_owned(), form, fingerprint, MemoryId::from_bytes(id)));
+    pub fn with_fingerprint(
+        &self,
+        project_key: &str,
+        form: Form,
+        fingerprint: Fingerprint,
+        limit: usize,
+    ) -> Vec<MemoryId> {
+        let at = |id| {
+            self.key(TenantKey::Fingerprint(
+                project_key.to_owned(),
+                form,
+                fingerprint,
+                MemoryId::from_bytes(id),
+            ))
+        };
         self.tables
             .scan(&at(ID_MIN), &at(ID_MAX), limit)
             .into_iter()
@@ -228,7 +292,9 @@ impl<'a> TenantRows<'a> {
         let first = Item::Memory(MemoryId::from_bytes(ID_MIN));
         let last = Item::Turn(TurnId::from_bytes(ID_MAX));
         let from = self.key(TenantKey::AwaitsVector(after.unwrap_or(first)));
-        let rows = self.tables.scan(&from, &self.key(TenantKey::AwaitsVector(last)), limit.saturating_add(1));
+        let rows = self
+            .tables
+            .scan(&from, &self.key(TenantKey::AwaitsVector(last)), limit.saturating_add(1));
         rows.into_iter()
             .filter_map(|(key, _)| match key {
                 Key::Tenant(_, TenantKey::AwaitsVector(item)) if Some(item) != after => Some(item),
@@ -243,7 +309,9 @@ impl<'a> TenantRows<'a> {
         let from = self.key(TenantKey::Memory(MemoryId::from_bytes(ID_MIN)));
         let to = self.key(TenantKey::Memory(MemoryId::from_bytes(ID_MAX)));
         let rows = self.tables.scan_back(&from, &to, limit);
-        rows.into_iter().filter_map(|(_, row)| if let Row::Memory(m) = row { Some(*m) } else { None }).collect()
+        rows.into_iter()
+            .filter_map(|(_, row)| if let Row::Memory(m) = row { Some(*m) } else { None })
+            .collect()
     }
 
     /// Memories in id order after `after`: one page of a walk over all of them.

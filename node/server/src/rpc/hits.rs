@@ -61,7 +61,9 @@ impl Assembly {
             }
             match hit.item {
                 Item::Memory(id) if placed.contains(&id) => {}
-                Item::Memory(id) if shown.nodes.len() < self.nodes_max => self.place(rows, &mut shown, &mut placed, id, &hit),
+                Item::Memory(id) if shown.nodes.len() < self.nodes_max => {
+                    self.place(rows, &mut shown, &mut placed, id, &hit)
+                }
                 Item::Turn(id) if shown.turns.len() < self.turns_max => {
                     if let Some(turn) = rows.turn(id) {
                         shown.ranking.push(fusion(true, &id.bytes(), hit.score));
@@ -76,14 +78,7 @@ impl Assembly {
     }
 
     /// Places a memory and, right after it, the other sides of its open conflicts.
-    fn place(
-        &self,
-        rows: TenantRows<'_>,
-        shown: &mut Shown,
-        placed: &mut BTreeSet<MemoryId>,
-        id: MemoryId,
-        hit: &Hit,
-    ) {
+    fn place(&self, rows: TenantRows<'_>, shown: &mut Shown, placed: &mut BTreeSet<MemoryId>, id: MemoryId, hit: &Hit) {
         let Some(memory) = rows.memory(id) else { return };
         let mut node = self.node(rows, shown, &memory, hit.score);
         node.turn_ids = hit.turns.iter().map(|turn| turn.bytes().to_vec()).collect();
@@ -125,7 +120,12 @@ impl Assembly {
                 shown.conflicts.push(link);
             }
         }
-        NodeHit { memory: Some(view), score, learned_later, ..NodeHit::default() }
+        NodeHit {
+            memory: Some(view),
+            score,
+            learned_later,
+            ..NodeHit::default()
+        }
     }
 
     /// Follows links from the best hits. What matched neither word nor meaning never stands above what did.
@@ -140,7 +140,9 @@ impl Assembly {
         if depth == 0 || shown.nodes.is_empty() {
             return;
         }
-        let extra = usize::try_from(self.expand_depth).unwrap_or(0).saturating_mul(self.nodes_max);
+        let extra = usize::try_from(self.expand_depth)
+            .unwrap_or(0)
+            .saturating_mul(self.nodes_max);
         let room = self.nodes_max.saturating_sub(shown.nodes.len()).saturating_add(extra);
         if room == 0 {
             return;
@@ -155,7 +157,11 @@ impl Assembly {
             project: self.project.clone(),
             may_cross: false,
         };
-        for reached in walk.from(rows, &seeds).into_iter().take(room.saturating_add(placed.len())) {
+        for reached in walk
+            .from(rows, &seeds)
+            .into_iter()
+            .take(room.saturating_add(placed.len()))
+        {
             let id = reached.memory.id;
             if placed.len() >= room.saturating_add(self.nodes_max)
                 || shown_before.contains(&short_hash(Item::Memory(id)))
@@ -189,7 +195,11 @@ pub(super) fn short_hash(item: Item) -> u32 {
 }
 
 fn fusion(is_turn: bool, id: &[u8], score: f32) -> FusionHit {
-    FusionHit { is_turn, id: id.to_vec(), score }
+    FusionHit {
+        is_turn,
+        id: id.to_vec(),
+        score,
+    }
 }
 
 fn explained(hit: &Hit) -> HitExplain {

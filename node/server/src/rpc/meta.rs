@@ -11,9 +11,9 @@ use waggle_memory::outcome::Outcome;
 use waggle_memory::tables::{Key, ReadTables, Row, ShardKey, typed};
 use waggle_proto::wire::meta_service_server::MetaService;
 use waggle_proto::wire::{
-    self, CreateKeyRequest, CreateTenantRequest, FindKeyReply, FindKeyRequest, GetPlacementRequest, KeyInfo, ListKeysReply,
-    ListKeysRequest, ListTenantsReply, ListTenantsRequest, NodeStatusReply, NodeStatusRequest, Placement, RevokeKeyRequest,
-    ShardStatus, TenantInfo,
+    self, CreateKeyRequest, CreateTenantRequest, FindKeyReply, FindKeyRequest, GetPlacementRequest, KeyInfo,
+    ListKeysReply, ListKeysRequest, ListTenantsReply, ListTenantsRequest, NodeStatusReply, NodeStatusRequest,
+    Placement, RevokeKeyRequest, ShardStatus, TenantInfo,
 };
 use waggle_shard::Proposal;
 
@@ -42,14 +42,25 @@ impl MetaCalls {
     ) -> Result<T, CallError> {
         self.engine
             .blocking(move |engine| {
-                engine.database.read(ShardId::META, read).map_err(|fault| CallError::halted("read the meta shard", &fault))
+                engine
+                    .database
+                    .read(ShardId::META, read)
+                    .map_err(|fault| CallError::halted("read the meta shard", &fault))
             })
             .await
     }
 
     async fn propose(&self, principal: String, command: Command) -> Result<Outcome, CallError> {
-        let proposal = Proposal { principal: Principal(principal), request: None, command };
-        let proposed = self.engine.shard(ShardId::META)?.propose(proposal, self.engine.options.call_time_max).await?;
+        let proposal = Proposal {
+            principal: Principal(principal),
+            request: None,
+            command,
+        };
+        let proposed = self
+            .engine
+            .shard(ShardId::META)?
+            .propose(proposal, self.engine.options.call_time_max)
+            .await?;
         match proposed.outcome {
             Outcome::Rejected(rejection) => Err(rejection.into()),
             outcome => Ok(outcome),
@@ -72,7 +83,8 @@ fn tenant_info(tenant: &Tenant, existed: bool) -> TenantInfo {
 }
 
 fn tenant_of(text: &str) -> Result<TenantId, CallError> {
-    text.parse().map_err(|bad| CallError::invalid("tenant_id", format!("{bad}")))
+    text.parse()
+        .map_err(|bad| CallError::invalid("tenant_id", format!("{bad}")))
 }
 
 fn smallest_tenant() -> Result<TenantId, CallError> {
@@ -102,8 +114,14 @@ impl MetaService for MetaCalls {
             return Err(CallError::invalid("name", "1 to 256 bytes").into());
         }
         let wanted = id.clone();
-        let existed = self.read(move |tables| typed::tenant_info(tables, &wanted).is_some()).await?;
-        let tenant = Tenant { id: id.clone(), name: request.name, created_at: self.engine.clock.wall() };
+        let existed = self
+            .read(move |tables| typed::tenant_info(tables, &wanted).is_some())
+            .await?;
+        let tenant = Tenant {
+            id: id.clone(),
+            name: request.name,
+            created_at: self.engine.clock.wall(),
+        };
         self.propose(request.principal, Command::CreateTenant(tenant)).await?;
         let stored = self.read(move |tables| typed::tenant_info(tables, &id)).await?;
         let stored = stored.ok_or_else(|| CallError::halted("read a tenant", &"it is not there after its creation"))?;
@@ -122,7 +140,13 @@ impl MetaService for MetaCalls {
             .await?;
         let tenants: Vec<TenantInfo> = rows
             .iter()
-            .filter_map(|(_, row)| if let Row::TenantInfo(tenant) = row { Some(tenant_info(tenant, true)) } else { None })
+            .filter_map(|(_, row)| {
+                if let Row::TenantInfo(tenant) = row {
+                    Some(tenant_info(tenant, true))
+                } else {
+                    None
+                }
+            })
             .collect();
         let truncated = tenants.len() == LISTED_MAX;
         Ok(Response::new(ListTenantsReply { tenants, truncated }))
@@ -137,7 +161,10 @@ impl MetaService for MetaCalls {
         let key = wire::key_of(info, request.secret_hash).map_err(CallError::from)?;
         let id = key.id.clone();
         self.propose(request.principal, Command::CreateKey(key)).await?;
-        let stored = self.key(id.clone()).await?.ok_or_else(|| CallError::not_found("key", &id.0))?;
+        let stored = self
+            .key(id.clone())
+            .await?
+            .ok_or_else(|| CallError::not_found("key", &id.0))?;
         Ok(Response::new(wire::key_info(&stored)))
     }
 
@@ -149,11 +176,16 @@ impl MetaService for MetaCalls {
                 let from = Key::Shard(ShardKey::KeyOfTenant(tenant.clone(), KeyId(String::new())));
                 // '~' sorts after every letter and digit of a key id.
                 let to = Key::Shard(ShardKey::KeyOfTenant(tenant, KeyId("~".to_owned())));
-                let ids = tables.scan(&from, &to, LISTED_MAX).into_iter().filter_map(|(key, _)| match key {
-                    Key::Shard(ShardKey::KeyOfTenant(_, id)) => Some(id),
-                    _ => None,
-                });
-                ids.filter_map(|id| typed::api_key(tables, &id)).map(|key| wire::key_info(&key)).collect()
+                let ids = tables
+                    .scan(&from, &to, LISTED_MAX)
+                    .into_iter()
+                    .filter_map(|(key, _)| match key {
+                        Key::Shard(ShardKey::KeyOfTenant(_, id)) => Some(id),
+                        _ => None,
+                    });
+                ids.filter_map(|id| typed::api_key(tables, &id))
+                    .map(|key| wire::key_info(&key))
+                    .collect()
             })
             .await?;
         let truncated = keys.len() == LISTED_MAX;
@@ -163,9 +195,23 @@ impl MetaService for MetaCalls {
     async fn revoke_key(&self, request: Request<RevokeKeyRequest>) -> Result<Response<KeyInfo>, Status> {
         let request = request.into_inner();
         let id = KeyId(request.key_id);
-        let of_tenant = if request.of_tenant.is_empty() { None } else { Some(tenant_of(&request.of_tenant)?) };
-        self.propose(request.principal, Command::RevokeKey { id: id.clone(), of_tenant }).await?;
-        let stored = self.key(id.clone()).await?.ok_or_else(|| CallError::not_found("key", &id.0))?;
+        let of_tenant = if request.of_tenant.is_empty() {
+            None
+        } else {
+            Some(tenant_of(&request.of_tenant)?)
+        };
+        self.propose(
+            request.principal,
+            Command::RevokeKey {
+                id: id.clone(),
+                of_tenant,
+            },
+        )
+        .await?;
+        let stored = self
+            .key(id.clone())
+            .await?
+            .ok_or_else(|| CallError::not_found("key", &id.0))?;
         Ok(Response::new(wire::key_info(&stored)))
     }
 

@@ -28,22 +28,45 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ObserveRequest) -> Res
     let observed_at = checked_moment(request.observed_at, now)?;
     let messages = [
         (Speaker::User, Role::User, "user_message", request.user_message),
-        (Speaker::Assistant, Role::Assistant, "assistant_response", request.assistant_response),
+        (
+            Speaker::Assistant,
+            Role::Assistant,
+            "assistant_response",
+            request.assistant_response,
+        ),
     ];
     for (_, _, field, text) in &messages {
         if text.len() > MESSAGE_BYTES_MAX {
-            return Err(CallError::invalid(field, format!("{} bytes; at most {MESSAGE_BYTES_MAX}", text.len())));
+            return Err(CallError::invalid(
+                field,
+                format!("{} bytes; at most {MESSAGE_BYTES_MAX}", text.len()),
+            ));
         }
     }
-    let said: Vec<_> = messages.into_iter().filter(|(_, _, _, text)| !text.trim().is_empty()).collect();
+    let said: Vec<_> = messages
+        .into_iter()
+        .filter(|(_, _, _, text)| !text.trim().is_empty())
+        .collect();
     if said.is_empty() {
-        return Err(CallError::invalid("user_message", "user_message and assistant_response are both blank"));
+        return Err(CallError::invalid(
+            "user_message",
+            "user_message and assistant_response are both blank",
+        ));
     }
-    let text_of = |speaker: Speaker| said.iter().find(|(s, ..)| *s == speaker).map_or("", |(.., text)| text.as_str());
+    let text_of = |speaker: Speaker| {
+        said.iter()
+            .find(|(s, ..)| *s == speaker)
+            .map_or("", |(.., text)| text.as_str())
+    };
     let extraction = extracted(&call, text_of(Speaker::User), text_of(Speaker::Assistant), observed_at).await?;
 
     let mut texts: Vec<String> = said.iter().map(|(.., text)| text.clone()).collect();
-    texts.extend(extraction.drafts.iter().map(|draft| plan::meaning_of(&draft.label, &draft.content)));
+    texts.extend(
+        extraction
+            .drafts
+            .iter()
+            .map(|draft| plan::meaning_of(&draft.label, &draft.content)),
+    );
     let mut vectors = engine.embedder.for_write(texts).await.into_iter();
     let mut next_vector = || vectors.next().unwrap_or(VectorDraft::Pending);
 
@@ -58,7 +81,9 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ObserveRequest) -> Res
         })
         .collect();
     let turn_of = |speaker: Speaker| {
-        said.iter().position(|(s, ..)| *s == speaker).and_then(|position| u32::try_from(position).ok())
+        said.iter()
+            .position(|(s, ..)| *s == speaker)
+            .and_then(|position| u32::try_from(position).ok())
     };
     let over_limit = extraction.over_limit;
     let redactions = extraction.redactions;
@@ -100,7 +125,10 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ObserveRequest) -> Res
 pub(super) fn checked_moment(given: Option<i64>, now: Millis) -> Result<Millis, CallError> {
     let at = given.map_or(now, Millis);
     if at > now.plus(AHEAD_MAX) {
-        return Err(CallError::invalid("observed_at", format!("{at} lies in the future; at most 5 minutes ahead")));
+        return Err(CallError::invalid(
+            "observed_at",
+            format!("{at} lies in the future; at most 5 minutes ahead"),
+        ));
     }
     Ok(at)
 }
@@ -141,7 +169,10 @@ pub(super) async fn with_similar(
     mut memories: Vec<NewMemory>,
     observed_at: Millis,
 ) -> Result<Vec<NewMemory>, CallError> {
-    if memories.iter().all(|memory| !matches!(memory.vector, VectorDraft::Ready(_))) {
+    if memories
+        .iter()
+        .all(|memory| !matches!(memory.vector, VectorDraft::Ready(_)))
+    {
         return Ok(memories);
     }
     let (project_key, author, shard) = (project_key.to_owned(), call.principal.0.clone(), call.shard);

@@ -10,7 +10,9 @@ use waggle_memory::memory::{Memory, State};
 use waggle_memory::scope::Scope;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
-use waggle_proto::wire::{self, NodeHit, PrimeItem, PrimeReply, PrimeRequest, PrimeSection, QueryRequest, ReadPoint, TurnHit};
+use waggle_proto::wire::{
+    self, NodeHit, PrimeItem, PrimeReply, PrimeRequest, PrimeSection, QueryRequest, ReadPoint, TurnHit,
+};
 
 use super::{query, views};
 use crate::call::Call;
@@ -32,7 +34,11 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: PrimeRequest) -> Resul
     if !request.bounded {
         call.linearize().await?;
     }
-    let recalled = if request.query.trim().is_empty() { None } else { Some(recall(engine, &request).await?) };
+    let recalled = if request.query.trim().is_empty() {
+        None
+    } else {
+        Some(recall(engine, &request).await?)
+    };
     call.read(move |engine, rows| {
         let now = engine.clock.wall();
         let brief = Brief::compose(rows, &scope, recalled.as_ref(), now);
@@ -74,17 +80,31 @@ impl Brief {
         let mut sections = Vec::new();
         let has = |memory: &Memory, tag: &str| memory.tags.iter().any(|t| t == tag);
         let chapters: [(&str, &dyn Fn(&Memory) -> bool); 7] = [
-            ("Decisions in force", &|m: &Memory| m.kind == Kind::Decision && m.confidence != Confidence::Weak),
-            ("Constraints and requirements", &|m: &Memory| has(m, "constraint") || has(m, "requirement")),
+            ("Decisions in force", &|m: &Memory| {
+                m.kind == Kind::Decision && m.confidence != Confidence::Weak
+            }),
+            ("Constraints and requirements", &|m: &Memory| {
+                has(m, "constraint") || has(m, "requirement")
+            }),
             ("Preferences", &|m: &Memory| m.kind == Kind::Preference),
             ("Facts", &|m: &Memory| matches!(m.kind, Kind::Fact | Kind::Concept)),
-            ("Open questions and to-dos", &|m: &Memory| m.kind == Kind::Question || has(m, "todo")),
-            ("Changes of the last 7 days", &|m: &Memory| m.updated_at >= now.plus(-RECENT)),
-            ("Notes and names", &|m: &Memory| recalled.is_some() || m.kind == Kind::Note),
+            ("Open questions and to-dos", &|m: &Memory| {
+                m.kind == Kind::Question || has(m, "todo")
+            }),
+            ("Changes of the last 7 days", &|m: &Memory| {
+                m.updated_at >= now.plus(-RECENT)
+            }),
+            ("Notes and names", &|m: &Memory| {
+                recalled.is_some() || m.kind == Kind::Note
+            }),
         ];
         for (title, belongs) in chapters {
-            let lines: Vec<Memory> =
-                memories.iter().filter(|memory| !told.contains(&memory.id) && belongs(memory)).take(LINES_MAX).cloned().collect();
+            let lines: Vec<Memory> = memories
+                .iter()
+                .filter(|memory| !told.contains(&memory.id) && belongs(memory))
+                .take(LINES_MAX)
+                .cloned()
+                .collect();
             told.extend(lines.iter().map(|memory| memory.id));
             if !lines.is_empty() {
                 sections.push((title, lines));
@@ -94,36 +114,75 @@ impl Brief {
             Some(project) => project.counters.memories() + tenant_wide(rows, scope),
             None => rows.state().counters.memories(),
         };
-        Self { project: scope.project.clone(), total: asked_total, sections, conflicts, known }
+        Self {
+            project: scope.project.clone(),
+            total: asked_total,
+            sections,
+            conflicts,
+            known,
+        }
     }
 
-    fn reply(self, rows: TenantRows<'_>, request: &PrimeRequest, recalled: Option<wire::QueryReply>, now: Millis) -> PrimeReply {
+    fn reply(
+        self,
+        rows: TenantRows<'_>,
+        request: &PrimeRequest,
+        recalled: Option<wire::QueryReply>,
+        now: Millis,
+    ) -> PrimeReply {
         let mut sections = Vec::new();
         if !self.conflicts.is_empty() {
-            let items = self.conflicts.iter().map(|(link, a, b)| conflict_line(link, a, b)).collect();
-            sections.push(PrimeSection { title: "Open conflicts".to_owned(), items });
+            let items = self
+                .conflicts
+                .iter()
+                .map(|(link, a, b)| conflict_line(link, a, b))
+                .collect();
+            sections.push(PrimeSection {
+                title: "Open conflicts".to_owned(),
+                items,
+            });
         }
-        let mut shown: Vec<Memory> = self.conflicts.iter().flat_map(|(_, a, b)| [a.clone(), b.clone()]).collect();
+        let mut shown: Vec<Memory> = self
+            .conflicts
+            .iter()
+            .flat_map(|(_, a, b)| [a.clone(), b.clone()])
+            .collect();
         for (title, memories) in &self.sections {
             let items = memories.iter().map(line).collect();
-            sections.push(PrimeSection { title: (*title).to_owned(), items });
+            sections.push(PrimeSection {
+                title: (*title).to_owned(),
+                items,
+            });
             shown.extend(memories.iter().cloned());
         }
         let mut seen = BTreeSet::new();
         shown.retain(|memory| seen.insert(memory.id));
         let nodes = shown
             .iter()
-            .map(|memory| NodeHit { memory: Some(views::brief(rows, memory, now).0), ..NodeHit::default() })
+            .map(|memory| NodeHit {
+                memory: Some(views::brief(rows, memory, now).0),
+                ..NodeHit::default()
+            })
             .collect();
-        let turns: Vec<TurnHit> = recalled.map(|reply| reply.turns).filter(|_| request.include_evidence).unwrap_or_default();
+        let turns: Vec<TurnHit> = recalled
+            .map(|reply| reply.turns)
+            .filter(|_| request.include_evidence)
+            .unwrap_or_default();
         let (empty_reason, hint) = match (shown.is_empty() && turns.is_empty(), self.known) {
             (false, _) => (String::new(), String::new()),
             (true, false) => {
                 let similar = views::similar_names(&self.project, rows.projects(1_000).into_iter().map(|p| p.name));
-                let hint = format!("no project '{}' is known; similar: {}", self.project, similar.join(", "));
+                let hint = format!(
+                    "no project '{}' is known; similar: {}",
+                    self.project,
+                    similar.join(", ")
+                );
                 ("scope_unknown".to_owned(), hint)
             }
-            (true, true) => ("no_memories_in_scope".to_owned(), "nothing is stored here yet".to_owned()),
+            (true, true) => (
+                "no_memories_in_scope".to_owned(),
+                "nothing is stored here yet".to_owned(),
+            ),
         };
         PrimeReply {
             project: self.project,
@@ -136,13 +195,20 @@ impl Brief {
             empty_reason,
             hint,
             warnings: Vec::new(),
-            read_at: Some(ReadPoint { stamp: now.0, ..ReadPoint::default() }),
+            read_at: Some(ReadPoint {
+                stamp: now.0,
+                ..ReadPoint::default()
+            }),
         }
     }
 }
 
 fn tenant_wide(rows: TenantRows<'_>, scope: &Scope) -> u64 {
-    if scope.project_key().is_empty() { 0 } else { rows.project("").map_or(0, |project| project.counters.memories()) }
+    if scope.project_key().is_empty() {
+        0
+    } else {
+        rows.project("").map_or(0, |project| project.counters.memories())
+    }
 }
 
 /// Current memories in scope: those that a query found, in its order, else the newest.
@@ -161,7 +227,10 @@ fn candidates(rows: TenantRows<'_>, scope: &Scope, recalled: Option<&wire::Query
             .collect(),
         None => rows.newest_memories(LOOKED_THROUGH_MAX),
     };
-    found.into_iter().filter(|memory| in_scope(memory) && memory.state_at(now) == State::Current).collect()
+    found
+        .into_iter()
+        .filter(|memory| in_scope(memory) && memory.state_at(now) == State::Current)
+        .collect()
 }
 
 fn open_conflicts(rows: TenantRows<'_>, memories: &[Memory]) -> Vec<(Link, Memory, Memory)> {
@@ -181,12 +250,24 @@ fn open_conflicts(rows: TenantRows<'_>, memories: &[Memory]) -> Vec<(Link, Memor
 }
 
 fn conflict_line(link: &Link, a: &Memory, b: &Memory) -> PrimeItem {
-    let text = format!("{} {} {} (edge {})", short(&a.content, 60), link.relationship, short(&b.content, 60), link.id);
-    PrimeItem { memory_id: a.id.bytes().to_vec(), text: short(&text, LINE_BYTES_MAX) }
+    let text = format!(
+        "{} {} {} (edge {})",
+        short(&a.content, 60),
+        link.relationship,
+        short(&b.content, 60),
+        link.id
+    );
+    PrimeItem {
+        memory_id: a.id.bytes().to_vec(),
+        text: short(&text, LINE_BYTES_MAX),
+    }
 }
 
 fn line(memory: &Memory) -> PrimeItem {
-    PrimeItem { memory_id: memory.id.bytes().to_vec(), text: short(&memory.content, LINE_BYTES_MAX - 40) }
+    PrimeItem {
+        memory_id: memory.id.bytes().to_vec(),
+        text: short(&memory.content, LINE_BYTES_MAX - 40),
+    }
 }
 
 /// At most `bytes_max` bytes on one line; what was cut is shown by an ellipsis.

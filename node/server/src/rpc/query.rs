@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use waggle_memory::kind::Kind;
-use waggle_memory::meta::ShardId;
 use waggle_memory::memory::{State, Vector};
+use waggle_memory::meta::ShardId;
 use waggle_memory::scope::{Scope, name_key};
 use waggle_memory::tables::Item;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
 use waggle_memory::time_words::{TimeIntent, TimeOrder, interpret};
-use waggle_proto::wire::{self, AnswerExplain, Interpretation, QueryReply, QueryRequest, ReadPoint, query_request::Mode};
+use waggle_proto::wire::{
+    self, AnswerExplain, Interpretation, QueryReply, QueryRequest, ReadPoint, query_request::Mode,
+};
 use waggle_recall::index::{Filter, IndexAnswer, IndexQuery, Items, Preferences, QueryVector, StateFilter};
 
 use super::hits::{Assembly, Shown, order_by_time};
@@ -32,15 +34,23 @@ const HITS_MAX: usize = 800;
 pub(super) async fn handle(engine: &Arc<Engine>, request: QueryRequest) -> Result<QueryReply, CallError> {
     let call = Call::new(engine, request.context.clone())?;
     let asked = Asked::read(request, engine.clock.wall())?;
-    let applied_index = if asked.bounded { asked.read_after } else { call.linearize().await? };
+    let applied_index = if asked.bounded {
+        asked.read_after
+    } else {
+        call.linearize().await?
+    };
     let vector = match asked.query.trim() {
         "" => None,
         query => engine.embedder.for_query(query.to_owned()).await,
     };
     let (shard, lexical_only) = (call.shard, !engine.embedder.is_available());
-    let mut reply = call.read(move |engine, rows| answer(engine, shard, rows, &asked, vector.as_ref())).await?;
+    let mut reply = call
+        .read(move |engine, rows| answer(engine, shard, rows, &asked, vector.as_ref()))
+        .await?;
     if lexical_only {
-        reply.warnings.push("lexical_only: no embedding model is loaded, words alone decide".to_owned());
+        reply
+            .warnings
+            .push("lexical_only: no embedding model is loaded, words alone decide".to_owned());
     }
     if let Some(read_at) = &mut reply.read_at {
         read_at.applied_index = applied_index;
@@ -75,15 +85,25 @@ impl Asked {
     fn read(request: QueryRequest, now: Millis) -> Result<Self, CallError> {
         let scope = wire::scope_of(request.scope.clone())?;
         if request.query.len() > QUERY_BYTES_MAX {
-            return Err(CallError::invalid("query", format!("{} bytes; at most {QUERY_BYTES_MAX}", request.query.len())));
+            return Err(CallError::invalid(
+                "query",
+                format!("{} bytes; at most {QUERY_BYTES_MAX}", request.query.len()),
+            ));
         }
         if request.query.trim().is_empty() && request.kinds.is_empty() && request.tags.is_empty() {
             return Err(CallError::invalid("query", "may be blank only with node_types or tags"));
         }
         if !(1..=NODES_MAX).contains(&request.max_nodes) {
-            return Err(CallError::invalid("max_nodes", format!("{}; 1 to {NODES_MAX}", request.max_nodes)));
+            return Err(CallError::invalid(
+                "max_nodes",
+                format!("{}; 1 to {NODES_MAX}", request.max_nodes),
+            ));
         }
-        let kinds = request.kinds.iter().map(|kind| super::store_memory::kind_of(*kind)).collect::<Result<_, _>>()?;
+        let kinds = request
+            .kinds
+            .iter()
+            .map(|kind| super::store_memory::kind_of(*kind))
+            .collect::<Result<_, _>>()?;
         let intent = interpret(&request.query, now);
         Ok(Self {
             mode: request.mode(),
@@ -207,9 +227,15 @@ fn search(
     let agent_key = asked.scope.agent_key();
     let query = IndexQuery {
         text: &asked.query,
-        vector: vector.map(|v| QueryVector { components: &v.components, scale: f32::from_bits(v.scale_bits) }),
+        vector: vector.map(|v| QueryVector {
+            components: &v.components,
+            scale: f32::from_bits(v.scale_bits),
+        }),
         filter,
-        prefer: Preferences { session: &asked.scope.session_id, agent_key: &agent_key },
+        prefer: Preferences {
+            session: &asked.scope.session_id,
+            agent_key: &agent_key,
+        },
         now: asked.now,
         limit: HITS_MAX,
         explain: asked.explain,
@@ -222,7 +248,9 @@ fn search(
 /// When an item begins, and whether it is closed.
 fn start_of(rows: TenantRows<'_>, item: Item, now: Millis) -> Option<(Millis, bool)> {
     match item {
-        Item::Memory(id) => rows.memory(id).map(|memory| (memory.valid_from, memory.state_at(now) == State::Closed)),
+        Item::Memory(id) => rows
+            .memory(id)
+            .map(|memory| (memory.valid_from, memory.state_at(now) == State::Closed)),
         Item::Turn(id) => rows.turn(id).map(|turn| (turn.observed_at, false)),
     }
 }
@@ -237,13 +265,20 @@ fn reply(
     period_empty: bool,
 ) -> QueryReply {
     let empty = shown.nodes.is_empty() && shown.turns.is_empty() && asked.shown.is_empty();
-    let (empty_reason, hint) = if empty { why_empty(rows, asked, found) } else { Default::default() };
+    let (empty_reason, hint) = if empty {
+        why_empty(rows, asked, found)
+    } else {
+        Default::default()
+    };
     let mut warnings = Vec::new();
     if asked.as_of.is_some() && asked.include_invalidated {
         warnings.push("as_of_overrides_include_invalidated".to_owned());
     }
     if found.awaiting_vectors > 0 {
-        warnings.push(format!("embedding_behind: {} items in scope are found by words only so far", found.awaiting_vectors));
+        warnings.push(format!(
+            "embedding_behind: {} items in scope are found by words only so far",
+            found.awaiting_vectors
+        ));
     }
     let status = engine.index_status(rows.tenant());
     QueryReply {
@@ -266,7 +301,11 @@ fn reply(
             best_cosine: found.best_cosine.unwrap_or(0.0),
             model: engine.embedder.model().to_owned(),
         }),
-        read_at: Some(ReadPoint { shard: shard.0, applied_index: 0, stamp: asked.recorded_until.unwrap_or(asked.now).0 }),
+        read_at: Some(ReadPoint {
+            shard: shard.0,
+            applied_index: 0,
+            stamp: asked.recorded_until.unwrap_or(asked.now).0,
+        }),
         more: shown.more,
         awaiting_vectors: wide(found.awaiting_vectors),
     }
@@ -316,17 +355,29 @@ pub(super) fn why_empty(rows: TenantRows<'_>, asked: &Asked, found: &IndexAnswer
     }
     let counts = &found.counts;
     if counts.in_scope == 0 && counts.removed_by_record == 0 {
-        return said("no_memories_in_scope", "the scope exists and holds nothing; store something or widen the scope".to_owned());
+        return said(
+            "no_memories_in_scope",
+            "the scope exists and holds nothing; store something or widen the scope".to_owned(),
+        );
     }
     if !asked.query.trim().is_empty() && found.query_terms == 0 && found.no_match {
-        return said("query_has_no_words", "the query holds only punctuation or stop words; say what it is about".to_owned());
+        return said(
+            "query_has_no_words",
+            "the query holds only punctuation or stop words; say what it is about".to_owned(),
+        );
     }
     let widen = "repeat with include_invalidated or as_of".to_owned();
     if counts.removed_by_record > 0 && counts.passed == 0 {
-        return said("before_first_record", "as_of or known_at is earlier than anything in scope".to_owned());
+        return said(
+            "before_first_record",
+            "as_of or known_at is earlier than anything in scope".to_owned(),
+        );
     }
     if counts.removed_by_type_or_tag > 0 {
-        return said("filtered_by_type_or_tag", "matches exist, the node_types or tags remove them".to_owned());
+        return said(
+            "filtered_by_type_or_tag",
+            "matches exist, the node_types or tags remove them".to_owned(),
+        );
     }
     if counts.removed_closed > 0 {
         return said("all_closed", widen);
@@ -334,7 +385,10 @@ pub(super) fn why_empty(rows: TenantRows<'_>, asked: &Asked, found: &IndexAnswer
     if counts.removed_scheduled > 0 {
         return said("all_scheduled", widen);
     }
-    said("no_match", "nothing in scope matches by word or meaning; try other words or a wider scope".to_owned())
+    said(
+        "no_match",
+        "nothing in scope matches by word or meaning; try other words or a wider scope".to_owned(),
+    )
 }
 
 /// Whether a given project, agent or session was never used; the hint names similar ones.
@@ -348,11 +402,19 @@ fn unknown_scope(rows: TenantRows<'_>, scope: &Scope) -> Option<String> {
     };
     if !scope.project.trim().is_empty() && rows.project(&scope.project).is_none() {
         let known = rows.projects(1_000).into_iter().map(|project| project.name);
-        return Some(hint("project", &scope.project, views::similar_names(&scope.project, known)));
+        return Some(hint(
+            "project",
+            &scope.project,
+            views::similar_names(&scope.project, known),
+        ));
     }
     if !scope.agent_id.trim().is_empty() && rows.agent(&scope.agent_id).is_none() {
         let known = rows.agents(1_000).into_iter().map(|agent| agent.name);
-        return Some(hint("agent", &scope.agent_id, views::similar_names(&scope.agent_id, known)));
+        return Some(hint(
+            "agent",
+            &scope.agent_id,
+            views::similar_names(&scope.agent_id, known),
+        ));
     }
     if !scope.session_id.is_empty() {
         let project_key = scope.project_key();
@@ -360,7 +422,11 @@ fn unknown_scope(rows: TenantRows<'_>, scope: &Scope) -> Option<String> {
         // Without a project any project's session counts; a new session of a known project is not a mistake.
         if project_key.is_empty() && !sessions.iter().any(|session| session.session_id == scope.session_id) {
             let known = sessions.into_iter().map(|session| session.session_id);
-            return Some(hint("session", &scope.session_id, views::similar_names(&scope.session_id, known)));
+            return Some(hint(
+                "session",
+                &scope.session_id,
+                views::similar_names(&scope.session_id, known),
+            ));
         }
     }
     None

@@ -32,7 +32,9 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: RelatedRequest) -> Res
     let limit = usize::try_from(request.limit).unwrap_or(NODES_MAX).clamp(1, NODES_MAX);
     call.read(move |engine, rows| {
         let now = engine.clock.wall();
-        let start = rows.memory(id).ok_or_else(|| CallError::not_found("memory", &id.to_string()))?;
+        let start = rows
+            .memory(id)
+            .ok_or_else(|| CallError::not_found("memory", &id.to_string()))?;
         let walk = Walk {
             depth_max: request.max_depth.min(DEPTH_MAX),
             closed_too: request.include_invalidated,
@@ -40,7 +42,13 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: RelatedRequest) -> Res
             project: Some(start.scope.project_key()),
             may_cross: true,
         };
-        let mut reached = vec![Reached { depth: 0, via: None, path: Vec::new(), strength_millionths: 1_000_000, memory: start }];
+        let mut reached = vec![Reached {
+            depth: 0,
+            via: None,
+            path: Vec::new(),
+            strength_millionths: 1_000_000,
+            memory: start,
+        }];
         reached.extend(walk.from(rows, &[id]));
         let more = reached.len() > limit;
         reached.truncate(limit);
@@ -54,7 +62,11 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: RelatedRequest) -> Res
                 strength_thousandths: u32::try_from(reached.strength_millionths / 1_000).unwrap_or(u32::MAX),
             })
             .collect();
-        Ok(RelatedReply { nodes, links: views::links_among(rows, &memories), more })
+        Ok(RelatedReply {
+            nodes,
+            links: views::links_among(rows, &memories),
+            more,
+        })
     })
     .await
 }
@@ -89,7 +101,12 @@ impl Walk {
         let mut frontier: Vec<Step> = starts
             .iter()
             .filter_map(|id| rows.memory(*id))
-            .map(|at| Step { at, strength: 1_000_000, path: Vec::new(), ends_here: false })
+            .map(|at| Step {
+                at,
+                strength: 1_000_000,
+                path: Vec::new(),
+                ends_here: false,
+            })
             .collect();
         for depth in 1..=self.depth_max {
             let mut next: Vec<Step> = Vec::new();
@@ -104,22 +121,36 @@ impl Walk {
                 if seen.len() >= VISITED_MAX || !seen.insert(step.at.id) {
                     continue;
                 }
-                best.insert(step.at.id, Reached {
-                    depth,
-                    via: step.path.last().copied(),
-                    path: step.path.clone(),
-                    strength_millionths: step.strength,
-                    memory: step.at.clone(),
-                });
+                best.insert(
+                    step.at.id,
+                    Reached {
+                        depth,
+                        via: step.path.last().copied(),
+                        path: step.path.clone(),
+                        strength_millionths: step.strength,
+                        memory: step.at.clone(),
+                    },
+                );
                 frontier.push(step);
             }
         }
         let mut reached: Vec<Reached> = best.into_values().collect();
-        reached.sort_by(|a, b| b.strength_millionths.cmp(&a.strength_millionths).then(a.memory.id.cmp(&b.memory.id)));
+        reached.sort_by(|a, b| {
+            b.strength_millionths
+                .cmp(&a.strength_millionths)
+                .then(a.memory.id.cmp(&b.memory.id))
+        });
         reached
     }
 
-    fn along(&self, rows: TenantRows<'_>, step: &Step, link: &Link, depth: u32, seen: &BTreeSet<MemoryId>) -> Option<Step> {
+    fn along(
+        &self,
+        rows: TenantRows<'_>,
+        step: &Step,
+        link: &Link,
+        depth: u32,
+        seen: &BTreeSet<MemoryId>,
+    ) -> Option<Step> {
         let other = link.other_end(step.at.id);
         if seen.contains(&other) || (link.confidence == Confidence::Weak && depth > 1) {
             return None;
@@ -144,7 +175,12 @@ impl Walk {
         let mut path = step.path.clone();
         path.push(link.id);
         let ends_here = crosses || link.confidence == Confidence::Weak;
-        Some(Step { at: memory, strength, path, ends_here })
+        Some(Step {
+            at: memory,
+            strength,
+            path,
+            ends_here,
+        })
     }
 }
 

@@ -15,10 +15,16 @@ use crate::error::CallError;
 /// Longest note in bytes.
 const NOTE_BYTES_MAX: usize = 4_096;
 
-pub(super) async fn handle(engine: &Arc<Engine>, request: ResolveConflictRequest) -> Result<ResolveConflictReply, CallError> {
+pub(super) async fn handle(
+    engine: &Arc<Engine>,
+    request: ResolveConflictRequest,
+) -> Result<ResolveConflictReply, CallError> {
     let call = Call::new(engine, request.context)?;
     if request.note.len() > NOTE_BYTES_MAX {
-        return Err(CallError::invalid("resolution_note", format!("at most {NOTE_BYTES_MAX} bytes")));
+        return Err(CallError::invalid(
+            "resolution_note",
+            format!("at most {NOTE_BYTES_MAX} bytes"),
+        ));
     }
     let command = ResolveConflict {
         tenant: call.tenant.clone(),
@@ -29,13 +35,22 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ResolveConflictRequest
     };
     let written = call.propose(Command::ResolveConflict(command)).await?;
     let Outcome::ConflictResolved { id } = written.outcome else {
-        return Err(CallError::halted("resolve a conflict", &"the outcome is of another command"));
+        return Err(CallError::halted(
+            "resolve a conflict",
+            &"the outcome is of another command",
+        ));
     };
     call.read(move |engine, rows| {
         let now = engine.clock.wall();
-        let link = rows.link(id).ok_or_else(|| CallError::not_found("edge", &id.to_string()))?;
+        let link = rows
+            .link(id)
+            .ok_or_else(|| CallError::not_found("edge", &id.to_string()))?;
         let end = |memory| rows.memory(memory).map(|memory| views::full(rows, &memory, now));
-        Ok(ResolveConflictReply { link: Some(wire::link(&link)), source: end(link.source), target: end(link.target) })
+        Ok(ResolveConflictReply {
+            link: Some(wire::link(&link)),
+            source: end(link.source),
+            target: end(link.target),
+        })
     })
     .await
 }

@@ -41,7 +41,11 @@ fn listed(rows: TenantRows<'_>, project: &str) -> ListScopesReply {
     namespaces.dedup();
     let truncated = [projects.len(), sessions.len(), agents.len()].contains(&LISTED_MAX);
     ListScopesReply {
-        projects: projects.into_iter().filter(|project| !project.name.is_empty()).map(project_info).collect(),
+        projects: projects
+            .into_iter()
+            .filter(|project| !project.name.is_empty())
+            .map(project_info)
+            .collect(),
         agents: agents
             .into_iter()
             .map(|agent| AgentInfo {

@@ -19,7 +19,8 @@ const LOOKED_THROUGH_MAX: usize = 500;
 pub(super) async fn handle(engine: &Arc<Engine>, request: StatsRequest) -> Result<StatsReply, CallError> {
     let call = Call::new(engine, request.context)?;
     call.linearize().await?;
-    call.read(move |engine, rows| Ok(counted(engine, rows, &request.project))).await
+    call.read(move |engine, rows| Ok(counted(engine, rows, &request.project)))
+        .await
 }
 
 fn counted(engine: &Engine, rows: TenantRows<'_>, project: &str) -> StatsReply {
@@ -27,7 +28,11 @@ fn counted(engine: &Engine, rows: TenantRows<'_>, project: &str) -> StatsReply {
     let state = rows.state();
     let project_row = rows.project(project);
     let all = project.trim().is_empty();
-    let counters = if all { state.counters.clone() } else { project_row.clone().unwrap_or_default().counters };
+    let counters = if all {
+        state.counters.clone()
+    } else {
+        project_row.clone().unwrap_or_default().counters
+    };
     let project_key = waggle_memory::scope::name_key(project);
     let in_project = |key: String| all || key == project_key;
     let newest = rows.newest_memories(if all { LISTED } else { LOOKED_THROUGH_MAX });
@@ -63,8 +68,14 @@ fn counted(engine: &Engine, rows: TenantRows<'_>, project: &str) -> StatsReply {
             .most_connected
             .iter()
             .filter_map(|(id, links)| {
-                let memory = rows.memory(*id).filter(|memory| in_project(memory.scope.project_key()))?;
-                Some(ConnectedMemory { id: id.bytes().to_vec(), label: memory.label, links: *links })
+                let memory = rows
+                    .memory(*id)
+                    .filter(|memory| in_project(memory.scope.project_key()))?;
+                Some(ConnectedMemory {
+                    id: id.bytes().to_vec(),
+                    label: memory.label,
+                    links: *links,
+                })
             })
             .collect(),
         most_recent: newest

@@ -17,7 +17,12 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: StoreLinkRequest) -> R
     let relationship = u8::try_from(request.relationship)
         .ok()
         .and_then(Relationship::from_number)
-        .ok_or_else(|| CallError::invalid("relationship", format!("{} is not a relationship", request.relationship)))?;
+        .ok_or_else(|| {
+            CallError::invalid(
+                "relationship",
+                format!("{} is not a relationship", request.relationship),
+            )
+        })?;
     if request.weight_thousandths > 1_000 {
         return Err(CallError::invalid("weight", "must lie between 0 and 1"));
     }
@@ -35,8 +40,13 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: StoreLinkRequest) -> R
     };
     call.read(move |_, rows| {
         // Somebody may have erased an end in between: then the link is gone with it.
-        let link = rows.link(id).ok_or_else(|| CallError::not_found("edge", &id.to_string()))?;
-        Ok(StoreLinkReply { link: Some(wire::link(&link)), created })
+        let link = rows
+            .link(id)
+            .ok_or_else(|| CallError::not_found("edge", &id.to_string()))?;
+        Ok(StoreLinkReply {
+            link: Some(wire::link(&link)),
+            created,
+        })
     })
     .await
 }

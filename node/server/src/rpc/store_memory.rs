@@ -31,11 +31,19 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: StoreMemoryRequest) ->
     check_text("label", &request.label, LABEL_BYTES_MAX)?;
     check_text("content", &request.content, CONTENT_BYTES_MAX)?;
     if request.source_prompt.len() > SOURCE_PROMPT_BYTES_MAX {
-        return Err(CallError::invalid("source_prompt", format!("at most {SOURCE_PROMPT_BYTES_MAX} bytes")));
+        return Err(CallError::invalid(
+            "source_prompt",
+            format!("at most {SOURCE_PROMPT_BYTES_MAX} bytes"),
+        ));
     }
     let kind = kind_of(request.kind)?;
     let meaning = plan::meaning_of(&request.label, &request.content);
-    let vector = engine.embedder.for_write(vec![meaning]).await.pop().unwrap_or(VectorDraft::Pending);
+    let vector = engine
+        .embedder
+        .for_write(vec![meaning])
+        .await
+        .pop()
+        .unwrap_or(VectorDraft::Pending);
     let given = plan::Given {
         label: request.label,
         content: request.content,
@@ -61,7 +69,10 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: StoreMemoryRequest) ->
     };
     let written = call.propose(Command::Remember(Box::new(command))).await?;
     let Outcome::Remembered(remembered) = written.outcome else {
-        return Err(CallError::halted("store a memory", &"the outcome is of another command"));
+        return Err(CallError::halted(
+            "store a memory",
+            &"the outcome is of another command",
+        ));
     };
     call.read(move |engine, rows| {
         let now = engine.clock.wall();
@@ -70,8 +81,16 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: StoreMemoryRequest) ->
         Ok(StoreMemoryReply {
             stored: stored.and_then(|stored| stored_view(rows, stored, now)),
             conflicts: views::links(rows, &remembered.conflicts),
-            possible_duplicates: near.iter().filter(|near| Some(near.memory.id) != stored_id).map(possible).collect(),
-            scope_note: if remembered.first_use_of_project { views::scope_note(rows, &scope.project) } else { String::new() },
+            possible_duplicates: near
+                .iter()
+                .filter(|near| Some(near.memory.id) != stored_id)
+                .map(possible)
+                .collect(),
+            scope_note: if remembered.first_use_of_project {
+                views::scope_note(rows, &scope.project)
+            } else {
+                String::new()
+            },
         })
     })
     .await
@@ -127,7 +146,10 @@ pub(super) fn check_text(field: &str, text: &str, bytes_max: usize) -> Result<()
         return Err(CallError::invalid(field, "must not be blank"));
     }
     if text.len() > bytes_max {
-        return Err(CallError::invalid(field, format!("{} bytes; at most {bytes_max}", text.len())));
+        return Err(CallError::invalid(
+            field,
+            format!("{} bytes; at most {bytes_max}", text.len()),
+        ));
     }
     if text.contains('\0') {
         return Err(CallError::invalid(field, "must not hold a NUL character"));
@@ -161,7 +183,9 @@ pub(super) fn namespace_of(project: &str) -> String {
         !segment.is_empty()
             && *segment != "."
             && *segment != ".."
-            && segment.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            && segment
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
     if !key.is_empty() && key.len() <= 256 && segments.len() <= 8 && segments.iter().all(legal_segment) {
         key
@@ -176,7 +200,12 @@ mod tests {
 
     #[test]
     fn a_project_that_is_a_path_is_its_own_namespace() {
-        let cases = [("payments", "payments"), ("team/Payments", "team/payments"), ("", "default"), ("a//b", "default")];
+        let cases = [
+            ("payments", "payments"),
+            ("team/Payments", "team/payments"),
+            ("", "default"),
+            ("a//b", "default"),
+        ];
         for (project, namespace) in cases {
             assert_eq!(namespace_of(project), namespace, "{project}");
         }

@@ -28,15 +28,28 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: UpdateMemoryRequest) -
     }
     call.linearize().await?;
     let current = call
-        .read(move |_, rows| rows.memory(id).ok_or_else(|| CallError::not_found("memory", &id.to_string())))
+        .read(move |_, rows| {
+            rows.memory(id)
+                .ok_or_else(|| CallError::not_found("memory", &id.to_string()))
+        })
         .await?;
     let (command, near) = planned(&call, request, current).await?;
     let written = call.propose(Command::UpdateMemory(Box::new(command))).await?;
-    let Outcome::Updated { id, previous_version, conflicts } = written.outcome else {
-        return Err(CallError::halted("update a memory", &"the outcome is of another command"));
+    let Outcome::Updated {
+        id,
+        previous_version,
+        conflicts,
+    } = written.outcome
+    else {
+        return Err(CallError::halted(
+            "update a memory",
+            &"the outcome is of another command",
+        ));
     };
     call.read(move |engine, rows| {
-        let memory = rows.memory(id).ok_or_else(|| CallError::not_found("memory", &id.to_string()))?;
+        let memory = rows
+            .memory(id)
+            .ok_or_else(|| CallError::not_found("memory", &id.to_string()))?;
         Ok(UpdateMemoryReply {
             memory: Some(views::full(rows, &memory, engine.clock.wall())),
             previous_version,
@@ -59,9 +72,19 @@ async fn planned(
     let mut near = Vec::new();
     let (mut statement, mut vector) = (None, None);
     if changes_text {
-        let input = StatementInput { label, content, kind: current.kind, author: &call.principal.0, observed_at: now };
+        let input = StatementInput {
+            label,
+            content,
+            kind: current.kind,
+            author: &call.principal.0,
+            observed_at: now,
+        };
         statement = Some(read_statement(&input));
-        let drafts = call.engine.embedder.for_write(vec![plan::meaning_of(label, content)]).await;
+        let drafts = call
+            .engine
+            .embedder
+            .for_write(vec![plan::meaning_of(label, content)])
+            .await;
         if let Some(draft) = drafts.into_iter().next() {
             let (found, draft) = near_to(call, &current.scope.project_key(), draft).await?;
             near = found;

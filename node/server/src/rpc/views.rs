@@ -51,16 +51,26 @@ pub(super) fn brief(rows: TenantRows<'_>, memory: &Memory, at: Millis) -> (wire:
 
 /// A memory with everything.
 pub(super) fn full(rows: TenantRows<'_>, memory: &Memory, at: Millis) -> wire::Memory {
-    let evidence: Vec<_> = rows.evidence(memory.id, EVIDENCE_SHOWN_MAX).into_iter().map(|(_, e)| e).collect();
+    let evidence: Vec<_> = rows
+        .evidence(memory.id, EVIDENCE_SHOWN_MAX)
+        .into_iter()
+        .map(|(_, e)| e)
+        .collect();
     let mut view = wire::memory(memory, &evidence, at);
-    view.conflicts = conflicts_at(rows, memory, true).iter().map(|link| mark(memory.id, link)).collect();
+    view.conflicts = conflicts_at(rows, memory, true)
+        .iter()
+        .map(|link| mark(memory.id, link))
+        .collect();
     view.has_vector = rows.vector(Item::Memory(memory.id)).is_some();
     view
 }
 
 /// Links by id, in the order given; those that are gone are left out.
 pub(super) fn links(rows: TenantRows<'_>, ids: &[LinkId]) -> Vec<wire::Link> {
-    ids.iter().filter_map(|id| rows.link(*id)).map(|link| wire::link(&link)).collect()
+    ids.iter()
+        .filter_map(|id| rows.link(*id))
+        .map(|link| wire::link(&link))
+        .collect()
 }
 
 /// Links whose both ends are shown, each once.
@@ -69,7 +79,12 @@ pub(super) fn links_among(rows: TenantRows<'_>, memories: &[Memory]) -> Vec<wire
     let mut links = Vec::new();
     for memory in memories.iter().filter(|memory| memory.link_count > 0) {
         let from_here = rows.links_from(memory.id, LINKS_READ_MAX);
-        links.extend(from_here.iter().filter(|link| shown.contains(&link.target)).map(wire::link));
+        links.extend(
+            from_here
+                .iter()
+                .filter(|link| shown.contains(&link.target))
+                .map(wire::link),
+        );
     }
     links
 }
@@ -80,7 +95,10 @@ pub(super) fn scope_note(rows: TenantRows<'_>, project: &str) -> String {
     if similar.is_empty() {
         format!("first use of project '{project}'")
     } else {
-        format!("first use of project '{project}'; similar known projects: {}", similar.join(", "))
+        format!(
+            "first use of project '{project}'; similar known projects: {}",
+            similar.join(", ")
+        )
     }
 }
 
@@ -92,7 +110,8 @@ pub(super) fn similar_names(given: &str, known: impl Iterator<Item = String>) ->
         .filter_map(|name| {
             let key = waggle_memory::scope::name_key(&name);
             let distance = edit_distance(&given_key, &key);
-            let contained = key.len() >= 3 && given_key.len() >= 3 && (key.contains(&given_key) || given_key.contains(&key));
+            let contained =
+                key.len() >= 3 && given_key.len() >= 3 && (key.contains(&given_key) || given_key.contains(&key));
             let most = (given_key.chars().count().max(key.chars().count()) / 3).max(1);
             (distance > 0 && (distance <= most || contained)).then_some((distance, name))
         })
@@ -127,7 +146,11 @@ mod tests {
 
     #[test]
     fn similar_names_are_found_by_spelling_and_containment() {
-        let known = || ["payments", "payment-api", "waggle", "x"].into_iter().map(str::to_owned);
+        let known = || {
+            ["payments", "payment-api", "waggle", "x"]
+                .into_iter()
+                .map(str::to_owned)
+        };
         assert_eq!(similar_names("paymnts", known()), ["payments"]);
         assert_eq!(similar_names("wagle", known()), ["waggle"]);
         assert_eq!(similar_names("payment", known()), ["payments", "payment-api"]);
