@@ -45,7 +45,7 @@ impl Server {
                 ended.is_none() && Instant::now() < deadline,
                 "{name} is not ready ({ended:?}); its log:\n{text}"
             );
-            std::thread::yield_now();
+            pause();
         }
     }
 
@@ -68,6 +68,12 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Between two looks at a log, inside a loop with a deadline.
+#[expect(clippy::disallowed_methods, reason = "a file has no event to wait for")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
 }
 
 fn all(mut log: std::fs::File) -> String {

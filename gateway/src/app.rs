@@ -36,7 +36,10 @@ pub enum GatewayError {
     #[error("the gateway's options do not fit together: {}", .0.join("; "))]
     Options(Vec<String>),
     #[error("listen at {address}: {source}")]
-    Bind { address: SocketAddr, source: std::io::Error },
+    Bind {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
 }
 
 /// What every request can reach. Holds caches, and nothing that a request leaves behind for the next.
@@ -82,7 +85,9 @@ impl Gateway {
             return Err(GatewayError::Options(problems));
         }
         let bound = |address| move |source| GatewayError::Bind { address, source };
-        let public = Listener::bind("public", &options.public).await.map_err(bound(options.public.address))?;
+        let public = Listener::bind("public", &options.public)
+            .await
+            .map_err(bound(options.public.address))?;
         let admin = match &options.admin {
             None => None,
             Some(listen) => Some(Listener::bind("admin", listen).await.map_err(bound(listen.address))?),
@@ -151,7 +156,9 @@ impl Gateway {
         let public = self.public.serve(public_router, shutdown.clone(), self.drain_time);
         let admin = async {
             if let Some(listener) = self.admin {
-                listener.serve(admin::router(Arc::clone(&self.app)), shutdown.clone(), self.drain_time).await;
+                listener
+                    .serve(admin::router(Arc::clone(&self.app)), shutdown.clone(), self.drain_time)
+                    .await;
             }
         };
         tokio::join!(announce, public, admin);
@@ -164,7 +171,11 @@ fn public_router(app: &Arc<App>, with_fixtures: bool, abandon: &CancellationToke
     let mut router = Router::new().merge(health::public_routes());
     for set in ToolSet::ALL {
         let service = server::service(Arc::clone(app), set, abandon);
-        let endpoint = Endpoint { app: Arc::clone(app), surface: "mcp", inner: Inner::Mcp(service) };
+        let endpoint = Endpoint {
+            app: Arc::clone(app),
+            surface: "mcp",
+            inner: Inner::Mcp(service),
+        };
         // The twin under /k is for clients that drop a static key once they see OAuth discovery; there is none here,
         // and the two will differ only when there is.
         for path in [set.path().to_owned(), format!("/k{}", set.path())] {
@@ -173,7 +184,11 @@ fn public_router(app: &Arc<App>, with_fixtures: bool, abandon: &CancellationToke
     }
     if with_fixtures {
         let service = conformance::service(abandon);
-        let endpoint = Endpoint { app: Arc::clone(app), surface: "conformance", inner: Inner::Fixtures(service) };
+        let endpoint = Endpoint {
+            app: Arc::clone(app),
+            surface: "conformance",
+            inner: Inner::Fixtures(service),
+        };
         router = router.route("/conformance/mcp", endpoint_route(endpoint));
     }
     router

@@ -52,7 +52,11 @@ impl Caller {
             format!(
                 "this key lacks the scope {}; it has {}; use a key that has it",
                 needed.words().join(" and "),
-                if self.scopes.words().is_empty() { "none".to_owned() } else { self.scopes.words().join(", ") }
+                if self.scopes.words().is_empty() {
+                    "none".to_owned()
+                } else {
+                    self.scopes.words().join(", ")
+                }
             ),
         ))
     }
@@ -82,8 +86,16 @@ pub(crate) struct Auth {
 
 impl Auth {
     pub(crate) fn new(cluster: Arc<Cluster>, pepper: Secret, clock: Arc<dyn Clock>) -> Self {
-        let rows = Cache::builder().max_capacity(KEYS_CACHED_MAX as u64).time_to_live(STALE).build();
-        Self { cluster, pepper, clock, rows }
+        let rows = Cache::builder()
+            .max_capacity(KEYS_CACHED_MAX as u64)
+            .time_to_live(STALE)
+            .build();
+        Self {
+            cluster,
+            pepper,
+            clock,
+            rows,
+        }
     }
 
     pub(crate) async fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Fault> {
@@ -101,9 +113,17 @@ impl Auth {
         let text = match presented(headers) {
             Presented::Key(text) => text,
             Presented::Nothing => return Err((refused("no credential; send Authorization: Bearer <key>"), "missing")),
-            Presented::Other => return Err((refused("the bearer token is not an API key of this cluster"), "unsupported")),
+            Presented::Other => {
+                return Err((
+                    refused("the bearer token is not an API key of this cluster"),
+                    "unsupported",
+                ));
+            }
             Presented::Disagreeing => {
-                return Err((refused("Authorization and X-API-Key name two different credentials; send one"), "disagree"));
+                return Err((
+                    refused("Authorization and X-API-Key name two different credentials; send one"),
+                    "disagree",
+                ));
             }
         };
         let key = ApiKeyText::parse(text).map_err(|why| (refused(&why.to_string()), "malformed"))?;
@@ -113,14 +133,23 @@ impl Auth {
         let stored: &[u8] = if row.key.is_some() { &row.secret_hash } else { &[0; 32] };
         let matches = hash_matches(stored, &computed);
         let (true, Some(info)) = (matches, &row.key) else {
-            return Err((refused("the API key is not valid; ask your administrator for a new one"), "unknown"));
+            return Err((
+                refused("the API key is not valid; ask your administrator for a new one"),
+                "unknown",
+            ));
         };
         let now = self.clock.wall().0;
         if info.revoked_at.is_some_and(|at| at <= now) {
-            return Err((refused("the API key was revoked; ask your administrator for a new one"), "revoked"));
+            return Err((
+                refused("the API key was revoked; ask your administrator for a new one"),
+                "revoked",
+            ));
         }
         if info.expires_at.is_some_and(|at| at <= now) {
-            return Err((refused("the API key has expired; ask your administrator for a new one"), "expired"));
+            return Err((
+                refused("the API key has expired; ask your administrator for a new one"),
+                "expired",
+            ));
         }
         let Ok(tenant) = info.tenant_id.parse() else {
             tracing::error!(key = info.key_id, "key row names no valid tenant");
@@ -149,7 +178,10 @@ impl Auth {
             Ok(reply) => {
                 // Only what exists is kept: a key made just now must work at once.
                 if reply.key.is_some() {
-                    let row = CachedKey { reply: reply.clone(), fetched: now };
+                    let row = CachedKey {
+                        reply: reply.clone(),
+                        fetched: now,
+                    };
                     self.rows.insert(kid.to_owned(), Arc::new(row));
                 } else {
                     self.rows.invalidate(kid);
@@ -228,8 +260,14 @@ mod tests {
         assert_eq!(seen(&[("authorization", "bearer  wg_a")]), "key");
         assert_eq!(seen(&[("x-api-key", "wg_a")]), "key");
         assert_eq!(seen(&[("authorization", "Bearer wg_a"), ("x-api-key", "wg_a")]), "key");
-        assert_eq!(seen(&[("authorization", "Bearer wg_a"), ("x-api-key", "wg_b")]), "disagreeing");
-        assert_eq!(seen(&[("authorization", "Bearer wg_a"), ("authorization", "Bearer wg_b")]), "disagreeing");
+        assert_eq!(
+            seen(&[("authorization", "Bearer wg_a"), ("x-api-key", "wg_b")]),
+            "disagreeing"
+        );
+        assert_eq!(
+            seen(&[("authorization", "Bearer wg_a"), ("authorization", "Bearer wg_b")]),
+            "disagreeing"
+        );
         assert_eq!(seen(&[("authorization", "Basic wg_a")]), "other");
         assert_eq!(seen(&[("authorization", "Bearer eyJ.x.y")]), "other");
     }

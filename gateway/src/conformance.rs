@@ -1,7 +1,10 @@
 //! Fixtures of the official MCP conformance suite, at /conformance/mcp behind the same layers as production. Only with
 //! the switch in the options, and only on a loopback listener.
 
-#![expect(deprecated, reason = "the older revisions have logging and sampling, and their suite asks for both")]
+#![expect(
+    deprecated,
+    reason = "the older revisions have logging and sampling, and their suite asks for both"
+)]
 
 mod input_required;
 mod prompts;
@@ -14,9 +17,9 @@ use std::sync::Arc;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, Tool,
-    UnsubscribeRequestParams,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -64,7 +67,10 @@ impl ServerHandler for Fixtures {
             .with_instructions("Fixtures of the MCP conformance suite.")
     }
 
-    fn discover(&self, _: RequestContext<RoleServer>) -> impl Future<Output = Result<DiscoverResult, ErrorData>> + Send + '_ {
+    fn discover(
+        &self,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<DiscoverResult, ErrorData>> + Send + '_ {
         let versions = self.supported_protocol_versions().into_owned();
         let mut answer = DiscoverResult::from_server_info(versions, self.get_info())
             .with_ttl_ms(TTL_MS)
@@ -82,7 +88,9 @@ impl ServerHandler for Fixtures {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list()).with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private))
+        Ok(ListToolsResult::with_all_items(tools::list())
+            .with_ttl_ms(TTL_MS)
+            .with_cache_scope(CacheScope::Private))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -105,7 +113,9 @@ impl ServerHandler for Fixtures {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(prompts::list()?).with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private))
+        Ok(ListPromptsResult::with_all_items(prompts::list()?)
+            .with_ttl_ms(TTL_MS)
+            .with_cache_scope(CacheScope::Private))
     }
 
     async fn get_prompt(
@@ -151,9 +161,18 @@ impl ServerHandler for Fixtures {
         Ok(())
     }
 
-    async fn complete(&self, request: CompleteRequestParams, _: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
         let values = ["paris", "park", "party"].map(str::to_owned);
-        let values = values.into_iter().filter(|value| value.starts_with(&request.argument.value)).collect();
-        Ok(CompleteResult::new(CompletionInfo::with_all_values(values).unwrap_or_default()))
+        let values = values
+            .into_iter()
+            .filter(|value| value.starts_with(&request.argument.value))
+            .collect();
+        Ok(CompleteResult::new(
+            CompletionInfo::with_all_values(values).unwrap_or_default(),
+        ))
     }
 }

@@ -95,7 +95,9 @@ pub(crate) struct Cursors {
 
 impl Cursors {
     pub(crate) fn new(cluster_secret: &[u8]) -> Self {
-        Self { key: keyed_hash(cluster_secret, &[b"waggle cursor v1"]) }
+        Self {
+            key: keyed_hash(cluster_secret, &[b"waggle cursor v1"]),
+        }
     }
 
     pub(crate) fn seal(&self, walk: &Walk, binding: Binding<'_>, now: Millis) -> String {
@@ -181,7 +183,10 @@ fn read(mut body: &[u8]) -> Option<(Millis, Walk)> {
     let issued = Millis(i64::from_be_bytes(take(&mut body)?));
     let started = Millis(i64::from_be_bytes(take(&mut body)?));
     let read_stamp = i64::from_be_bytes(take(&mut body)?);
-    let left = Left { nodes: u16::from_be_bytes(take(&mut body)?), turns: u16::from_be_bytes(take(&mut body)?) };
+    let left = Left {
+        nodes: u16::from_be_bytes(take(&mut body)?),
+        turns: u16::from_be_bytes(take(&mut body)?),
+    };
     let position = match take::<1>(&mut body)? {
         [0] if body.len().is_multiple_of(4) => {
             let mut shown = Vec::with_capacity(body.len() / 4);
@@ -193,7 +198,15 @@ fn read(mut body: &[u8]) -> Option<(Millis, Walk)> {
         [1] if body.len() == 4 => Position::Offset(u32::from_be_bytes(take(&mut body)?)),
         _ => return None,
     };
-    Some((issued, Walk { started, read_stamp, left, position }))
+    Some((
+        issued,
+        Walk {
+            started,
+            read_stamp,
+            left,
+            position,
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -203,35 +216,74 @@ mod tests {
     const NOW: Millis = Millis(1_700_000_000_000);
 
     fn binding() -> Binding<'static> {
-        Binding { tenant: "acme", key_id: "k1", tool: "query_graph", arguments: 7 }
+        Binding {
+            tenant: "acme",
+            key_id: "k1",
+            tool: "query_graph",
+            arguments: 7,
+        }
     }
 
     fn walk(position: Position) -> Walk {
-        Walk { started: NOW, read_stamp: 42, left: Left { nodes: 3, turns: 1 }, position }
+        Walk {
+            started: NOW,
+            read_stamp: 42,
+            left: Left { nodes: 3, turns: 1 },
+            position,
+        }
     }
 
     #[test]
     fn a_cursor_opens_only_where_it_belongs_and_untouched() {
         let cursors = Cursors::new(&[1; 32]);
         let sealed = cursors.seal(&walk(Position::Shown(vec![1, 2, 3])), binding(), NOW);
-        assert_eq!(cursors.open(&sealed, binding(), NOW), Ok(walk(Position::Shown(vec![1, 2, 3]))));
+        assert_eq!(
+            cursors.open(&sealed, binding(), NOW),
+            Ok(walk(Position::Shown(vec![1, 2, 3])))
+        );
         let others = [
-            Binding { tenant: "other", ..binding() },
-            Binding { key_id: "k2", ..binding() },
-            Binding { tool: "prime_context", ..binding() },
-            Binding { arguments: 8, ..binding() },
+            Binding {
+                tenant: "other",
+                ..binding()
+            },
+            Binding {
+                key_id: "k2",
+                ..binding()
+            },
+            Binding {
+                tool: "prime_context",
+                ..binding()
+            },
+            Binding {
+                arguments: 8,
+                ..binding()
+            },
         ];
         for other in others {
-            assert_eq!(cursors.open(&sealed, other, NOW).map_err(|fault| fault.code), Err("invalid_cursor"), "{other:?}");
+            assert_eq!(
+                cursors.open(&sealed, other, NOW).map_err(|fault| fault.code),
+                Err("invalid_cursor"),
+                "{other:?}"
+            );
         }
-        assert!(Cursors::new(&[2; 32]).open(&sealed, binding(), NOW).is_err(), "another cluster");
+        assert!(
+            Cursors::new(&[2; 32]).open(&sealed, binding(), NOW).is_err(),
+            "another cluster"
+        );
         for at in 0..sealed.len() {
             let mut bytes = sealed.clone().into_bytes();
             bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(bytes).expect("ASCII");
             assert!(cursors.open(&changed, binding(), NOW).is_err(), "changed at {at}");
         }
-        for text in ["", "x", "!!!", &sealed[1..], &sealed[..sealed.len() - 1], &"A".repeat(3000)] {
+        for text in [
+            "",
+            "x",
+            "!!!",
+            &sealed[1..],
+            &sealed[..sealed.len() - 1],
+            &"A".repeat(3000),
+        ] {
             assert!(cursors.open(text, binding(), NOW).is_err(), "{text}");
         }
     }

@@ -21,7 +21,14 @@ impl Fault {
     /// `code` must stand in the table; another one becomes `internal_error`, so that no unknown code leaks.
     pub(crate) fn new(code: &str, what: impl Into<String>) -> Self {
         let (code, status) = error_codes::find(code).unwrap_or(("internal_error", 500));
-        Self { code, status, what: what.into(), field: None, retry_after: None, current_version: None }
+        Self {
+            code,
+            status,
+            what: what.into(),
+            field: None,
+            retry_after: None,
+            current_version: None,
+        }
     }
 
     pub(crate) fn validation(field: &str, what: impl Into<String>) -> Self {
@@ -34,7 +41,10 @@ impl Fault {
 
     /// Something that must not happen; the details are for the log of whoever makes it.
     pub(crate) fn internal() -> Self {
-        Self::new("internal_error", "the gateway could not answer; report it with the request id")
+        Self::new(
+            "internal_error",
+            "the gateway could not answer; report it with the request id",
+        )
     }
 
     pub(crate) fn with_field(mut self, field: &str) -> Self {
@@ -62,7 +72,8 @@ impl Fault {
 
     /// Whole seconds, rounded up, at least one.
     pub(crate) fn retry_seconds(&self) -> Option<u64> {
-        self.retry_after.map(|after| after.as_millis().div_ceil(1000).max(1).try_into().unwrap_or(u64::MAX))
+        self.retry_after
+            .map(|after| after.as_millis().div_ceil(1000).max(1).try_into().unwrap_or(u64::MAX))
     }
 
     /// The structured form.

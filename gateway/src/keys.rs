@@ -60,7 +60,11 @@ impl ApiKeyText {
 
     fn from_parts(env: &str, kid: &str, secret: &str) -> Result<Self, BadKey> {
         let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if env.is_empty() || env.len() > ENV_BYTES_MAX || !plain(env) || env.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        if env.is_empty()
+            || env.len() > ENV_BYTES_MAX
+            || !plain(env)
+            || env.bytes().any(|byte| byte.is_ascii_uppercase())
+        {
             return Err(BadKey::Environment);
         }
         if kid.is_empty() || kid.len() > KID_BYTES_MAX || !plain(kid) {
@@ -69,15 +73,24 @@ impl ApiKeyText {
         if secret.len() != SECRET_DIGITS || !plain(secret) {
             return Err(BadKey::Secret);
         }
-        Ok(Self { env: env.to_owned(), kid: kid.to_owned(), secret: secret.to_owned() })
+        Ok(Self {
+            env: env.to_owned(),
+            kid: kid.to_owned(),
+            secret: secret.to_owned(),
+        })
     }
 
     /// Reads the text form; a wrong check digit is found here, without asking the cluster.
     pub fn parse(text: &str) -> Result<Self, BadKey> {
         let mut parts = text.split('_');
-        let (Some("wg"), Some(env), Some(kid), Some(secret), Some(check), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
-        else {
+        let (Some("wg"), Some(env), Some(kid), Some(secret), Some(check), None) = (
+            parts.next(),
+            parts.next(),
+            parts.next(),
+            parts.next(),
+            parts.next(),
+            parts.next(),
+        ) else {
             return Err(BadKey::Shape);
         };
         let key = Self::from_parts(env, kid, secret)?;
@@ -99,7 +112,10 @@ impl ApiKeyText {
 
     /// What is stored: HMAC-SHA256 of id and secret under the cluster's pepper.
     pub fn keyed_hash(&self, pepper: &[u8]) -> [u8; 32] {
-        keyed_hash(pepper, &[b"waggle api key v1", self.kid.as_bytes(), self.secret.as_bytes()])
+        keyed_hash(
+            pepper,
+            &[b"waggle api key v1", self.kid.as_bytes(), self.secret.as_bytes()],
+        )
     }
 
     fn check(&self) -> String {

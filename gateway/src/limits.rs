@@ -45,7 +45,12 @@ pub(crate) struct Pass {
 impl RateLimits {
     pub(crate) fn new(limits: &CallLimits, for_all: bool) -> Self {
         let concurrent = limits.concurrent_calls_max() as usize;
-        Self::with(limits.reads_per_minute(), limits.writes_per_minute(), concurrent, for_all)
+        Self::with(
+            limits.reads_per_minute(),
+            limits.writes_per_minute(),
+            concurrent,
+            for_all,
+        )
     }
 
     fn with(reads: u32, writes: u32, concurrent: usize, for_all: bool) -> Self {
@@ -76,7 +81,10 @@ impl RateLimits {
             })
         });
         let Ok(permit) = Arc::clone(&state.concurrent).try_acquire_owned() else {
-            return Err(refused(&format!("{} calls at the same time", self.concurrent), Duration::from_secs(1)));
+            return Err(refused(
+                &format!("{} calls at the same time", self.concurrent),
+                Duration::from_secs(1),
+            ));
         };
         let (limiter, limit, what) = match cost {
             Cost::Read => (&state.reads, self.reads, "reads"),
@@ -94,7 +102,11 @@ impl RateLimits {
 
 fn refused(limit: &str, wait: Duration) -> Fault {
     metrics::counter!("waggle_gateway_rejected_requests_total", "reason" => "rate").increment(1);
-    Fault::new("rate_limited", format!("this key may do {limit}; wait and repeat the call")).with_retry_after(wait)
+    Fault::new(
+        "rate_limited",
+        format!("this key may do {limit}; wait and repeat the call"),
+    )
+    .with_retry_after(wait)
 }
 
 #[cfg(test)]
@@ -134,7 +146,10 @@ mod tests {
         let one = caller("one", false);
         let held = [limits.enter(&one, Cost::Read), limits.enter(&one, Cost::Write)];
         assert!(held.iter().all(Result::is_ok));
-        assert_eq!(limits.enter(&one, Cost::Read).map_err(|fault| fault.code).err(), Some("rate_limited"));
+        assert_eq!(
+            limits.enter(&one, Cost::Read).map_err(|fault| fault.code).err(),
+            Some("rate_limited")
+        );
         drop(held);
         assert!(limits.enter(&one, Cost::Read).is_ok());
     }

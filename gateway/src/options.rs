@@ -85,7 +85,11 @@ impl GatewayOptions {
         let mut problems = Vec::new();
         for (name, secret) in [("pepper", &self.pepper), ("cluster_secret", &self.cluster_secret)] {
             if secret.bytes().len() < Secret::BYTES_MIN {
-                problems.push(format!("{name} has {} bytes; it needs {} or more", secret.bytes().len(), Secret::BYTES_MIN));
+                problems.push(format!(
+                    "{name} has {} bytes; it needs {} or more",
+                    secret.bytes().len(),
+                    Secret::BYTES_MIN
+                ));
             }
         }
         if self.nodes.is_empty() {
@@ -94,9 +98,14 @@ impl GatewayOptions {
         let environment = self.environment.as_str();
         if environment.is_empty()
             || environment.len() > 16
-            || !environment.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            || !environment
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
         {
-            problems.push(format!("environment '{}' is not 1 to 16 of a-z and 0-9", environment.escape_debug()));
+            problems.push(format!(
+                "environment '{}' is not 1 to 16 of a-z and 0-9",
+                environment.escape_debug()
+            ));
         }
         let public_is_local = self.public.address.ip().is_loopback();
         if !public_is_local && self.public_hosts.is_empty() {
@@ -106,13 +115,19 @@ impl GatewayOptions {
             ));
         }
         if self.conformance && !public_is_local {
-            problems.push(format!("conformance is on, but the public listener {} is not loopback", self.public.address));
+            problems.push(format!(
+                "conformance is on, but the public listener {} is not loopback",
+                self.public.address
+            ));
         }
         if let Some(admin) = &self.admin
             && !admin.address.ip().is_loopback()
             && admin.tls.is_none()
         {
-            problems.push(format!("the admin listener {} is not loopback and has no TLS", admin.address));
+            problems.push(format!(
+                "the admin listener {} is not loopback and has no TLS",
+                admin.address
+            ));
         }
         for origin in &self.browser_origins {
             if let Err(why) = crate::http::host_origin::parse_origin_rule(origin) {

@@ -56,7 +56,11 @@ pub(crate) struct Cluster {
 enum Next {
     GiveUp(Fault),
     /// Elsewhere, or here again after the pause.
-    Retry { pause: Duration, refresh: bool, certain: bool },
+    Retry {
+        pause: Duration,
+        refresh: bool,
+        certain: bool,
+    },
 }
 
 impl Cluster {
@@ -84,7 +88,10 @@ impl Cluster {
         for attempt in 0..ATTEMPTS_MAX {
             let shard = shard_of(&placement, &caller.tenant)?;
             let Some((node, channel)) = self.replica(&placement, shard, attempt) else {
-                return Err(Fault::unavailable("no node of the owning shard is known here", Duration::from_secs(2)));
+                return Err(Fault::unavailable(
+                    "no node of the owning shard is known here",
+                    Duration::from_secs(2),
+                ));
             };
             let left = call.deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -114,7 +121,11 @@ impl Cluster {
             };
             match judge(&status) {
                 Next::GiveUp(fault) => return Err(fault),
-                Next::Retry { pause, refresh, certain } => {
+                Next::Retry {
+                    pause,
+                    refresh,
+                    certain,
+                } => {
                     possibly_done |= !certain;
                     self.forget_leader(shard, node);
                     let pause = pause.max(backoff(attempt));
@@ -150,7 +161,9 @@ impl Cluster {
         for attempt in 0..ATTEMPTS_MAX {
             let at = self.meta_node.load(Ordering::Relaxed) % self.nodes.len().max(1);
             let left = deadline.saturating_duration_since(Instant::now());
-            let Some((_, channel)) = self.nodes.get(at).filter(|_| !left.is_zero()) else { break };
+            let Some((_, channel)) = self.nodes.get(at).filter(|_| !left.is_zero()) else {
+                break;
+            };
             let client = MetaServiceClient::new(channel.clone()).max_decoding_message_size(RPC_BYTES_MAX);
             let status = match tokio::time::timeout(left, send(client, left)).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
@@ -169,7 +182,10 @@ impl Cluster {
                 }
             }
         }
-        Err(Fault::unavailable("the meta shard does not answer; repeat the call", Duration::from_secs(1)))
+        Err(Fault::unavailable(
+            "the meta shard does not answer; repeat the call",
+            Duration::from_secs(1),
+        ))
     }
 
     pub(crate) async fn find_key(&self, kid: &str) -> Result<wire::FindKeyReply, Fault> {
@@ -213,7 +229,11 @@ impl Cluster {
             .await?;
         let read = Arc::new(read);
         // A node that lags must not take us back.
-        let newer = self.placement.load().as_ref().is_none_or(|known| read.version >= known.version);
+        let newer = self
+            .placement
+            .load()
+            .as_ref()
+            .is_none_or(|known| read.version >= known.version);
         if newer {
             self.placement.store(Some(Arc::clone(&read)));
         }
@@ -255,10 +275,14 @@ pub(crate) fn timed<T>(message: T, left: Duration) -> Request<T> {
 }
 
 fn shard_of(placement: &wire::Placement, tenant: &TenantId) -> Result<u32, Fault> {
-    placement.slots.get(usize::from(Slot::of(tenant).0)).copied().ok_or_else(|| {
-        tracing::error!(version = placement.version, "placement names no shard for a slot");
-        Fault::unavailable("the placement of the cluster is incomplete", Duration::from_secs(2))
-    })
+    placement
+        .slots
+        .get(usize::from(Slot::of(tenant).0))
+        .copied()
+        .ok_or_else(|| {
+            tracing::error!(version = placement.version, "placement names no shard for a slot");
+            Fault::unavailable("the placement of the cluster is incomplete", Duration::from_secs(2))
+        })
 }
 
 fn backoff(attempt: usize) -> Duration {
@@ -276,8 +300,16 @@ fn judge_detail(detail: &ErrorDetail) -> Next {
     let pause = Duration::from_millis(detail.retry_after_ms).min(PAUSE_MAX);
     match detail.family() {
         Family::NotExecuted if detail.retry_after_ms > PATIENCE_MAX.as_millis() as u64 => Next::GiveUp(told(detail)),
-        Family::NotExecuted => Next::Retry { pause, refresh: detail.code == "wrong_shard", certain: true },
-        Family::Unknown => Next::Retry { pause, refresh: false, certain: false },
+        Family::NotExecuted => Next::Retry {
+            pause,
+            refresh: detail.code == "wrong_shard",
+            certain: true,
+        },
+        Family::Unknown => Next::Retry {
+            pause,
+            refresh: false,
+            certain: false,
+        },
         Family::Halted => {
             tracing::error!(code = detail.code, shard = detail.shard, "a shard halted");
             Next::GiveUp(Fault::unavailable(
@@ -308,11 +340,21 @@ fn told(detail: &ErrorDetail) -> Fault {
 fn judge_bare(status: &Status) -> Next {
     match status.code() {
         // Also a connection that broke while the node was at it.
-        Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Aborted => {
-            Next::Retry { pause: PAUSE_MIN, refresh: false, certain: false }
-        }
-        Code::ResourceExhausted => Next::Retry { pause: PAUSE_MAX, refresh: false, certain: true },
-        Code::DeadlineExceeded => Next::Retry { pause: Duration::ZERO, refresh: false, certain: false },
+        Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Aborted => Next::Retry {
+            pause: PAUSE_MIN,
+            refresh: false,
+            certain: false,
+        },
+        Code::ResourceExhausted => Next::Retry {
+            pause: PAUSE_MAX,
+            refresh: false,
+            certain: true,
+        },
+        Code::DeadlineExceeded => Next::Retry {
+            pause: Duration::ZERO,
+            refresh: false,
+            certain: false,
+        },
         code => {
             tracing::error!(?code, "a node refused a call without a reason");
             Next::GiveUp(Fault::internal())

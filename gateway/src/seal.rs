@@ -6,7 +6,9 @@ use sha2::Sha256;
 /// HMAC-SHA256 over the parts, each preceded by its length, so that no two lists of parts meet in one message.
 pub(crate) fn keyed_hash(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     // HMAC takes a key of any length; the fallback is never used.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return [0; 32] };
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
+        return [0; 32];
+    };
     for part in parts {
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part);

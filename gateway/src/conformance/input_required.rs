@@ -4,7 +4,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputRequiredResult};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputRequiredResult,
+};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 use subtle::ConstantTimeEq;
@@ -25,11 +27,17 @@ pub(super) fn call(
     match flow {
         "elicitation" => match answers.accepted("user_name", "name") {
             Some(name) => said(format!("Hello, {name}!")),
-            None => ask(json!({"user_name": elicit("What is your name?", "name", "string")}), None),
+            None => ask(
+                json!({"user_name": elicit("What is your name?", "name", "string")}),
+                None,
+            ),
         },
         "sampling" => match answers.sampled("capital_question") {
             Some(text) => said(text),
-            None => ask(json!({"capital_question": sample("What is the capital of France?", 100)}), None),
+            None => ask(
+                json!({"capital_question": sample("What is the capital of France?", 100)}),
+                None,
+            ),
         },
         "list_roots" => match answers.get("client_roots").filter(|roots| roots["roots"].is_array()) {
             Some(roots) => said(format!("Roots: {}", roots["roots"])),
@@ -40,14 +48,20 @@ pub(super) fn call(
             match state {
                 Some(state) => {
                     open(state, flow)?;
-                    if confirmed { said("state-ok") } else { ask(confirm(), Some(seal(flow))) }
+                    if confirmed {
+                        said("state-ok")
+                    } else {
+                        ask(confirm(), Some(seal(flow)))
+                    }
                 }
                 None if confirmed && flow == "tampered_state" => Err(refused()),
                 None => ask(confirm(), Some(seal(flow))),
             }
         }
         "multiple_inputs" => {
-            let complete = ["user_name", "greeting", "client_roots"].iter().all(|name| answers.get(name).is_some());
+            let complete = ["user_name", "greeting", "client_roots"]
+                .iter()
+                .all(|name| answers.get(name).is_some());
             if complete {
                 open(state.unwrap_or_default(), flow)?;
                 return said("all inputs received");
@@ -66,20 +80,32 @@ pub(super) fn call(
 }
 
 fn multi_round(answers: &Answers<'_>, state: Option<&str>) -> Result<CallToolResponse, ErrorData> {
-    let first = || ask(json!({"step1": elicit("Step 1: What is your name?", "name", "string")}), Some(seal("round-1")));
+    let first = || {
+        ask(
+            json!({"step1": elicit("Step 1: What is your name?", "name", "string")}),
+            Some(seal("round-1")),
+        )
+    };
     match state {
         None => first(),
         Some(state) if open(state, "round-2").is_ok() && answers.get("step2").is_some() => said("both rounds done"),
         Some(state) if open(state, "round-2").is_ok() => second(),
         Some(state) => {
             open(state, "round-1")?;
-            if answers.get("step1").is_some() { second() } else { first() }
+            if answers.get("step1").is_some() {
+                second()
+            } else {
+                first()
+            }
         }
     }
 }
 
 fn second() -> Result<CallToolResponse, ErrorData> {
-    ask(json!({"step2": elicit("Step 2: What is your favorite color?", "color", "string")}), Some(seal("round-2")))
+    ask(
+        json!({"step2": elicit("Step 2: What is your favorite color?", "color", "string")}),
+        Some(seal("round-2")),
+    )
 }
 
 /// Asks only what the client said it can answer.
@@ -98,7 +124,11 @@ fn capabilities(answers: &Answers<'_>, context: &RequestContext<RoleServer>) -> 
     if can.roots.is_some() {
         asked.insert("client_roots".into(), json!({"method": "roots/list", "params": {}}));
     }
-    if asked.is_empty() { said("the client can answer nothing") } else { ask(Value::Object(asked), None) }
+    if asked.is_empty() {
+        said("the client can answer nothing")
+    } else {
+        ask(Value::Object(asked), None)
+    }
 }
 
 /// What the client sent, which may be anything.
@@ -111,12 +141,17 @@ impl Answers<'_> {
 
     fn accepted(&self, name: &str, field: &str) -> Option<&str> {
         let answer = self.get(name)?;
-        (answer["action"] == "accept").then(|| answer["content"][field].as_str()).flatten()
+        (answer["action"] == "accept")
+            .then(|| answer["content"][field].as_str())
+            .flatten()
     }
 
     fn sampled(&self, name: &str) -> Option<String> {
         let content = &self.get(name)?["content"];
-        content["text"].as_str().or(content[0]["text"].as_str()).map(str::to_owned)
+        content["text"]
+            .as_str()
+            .or(content[0]["text"].as_str())
+            .map(str::to_owned)
     }
 }
 
@@ -153,7 +188,11 @@ fn seal(what: &str) -> String {
 }
 
 fn open(state: &str, what: &str) -> Result<(), ErrorData> {
-    if bool::from(seal(what).as_bytes().ct_eq(state.as_bytes())) { Ok(()) } else { Err(refused()) }
+    if bool::from(seal(what).as_bytes().ct_eq(state.as_bytes())) {
+        Ok(())
+    } else {
+        Err(refused())
+    }
 }
 
 fn refused() -> ErrorData {

@@ -3,8 +3,8 @@
 use rmcp::model::{ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult, Prompt};
 use serde_json::{Value, json};
 
-use super::input_required::elicit;
 use super::from_json;
+use super::input_required::elicit;
 use super::tools::PNG;
 
 pub(super) fn list() -> Result<Vec<Prompt>, ErrorData> {
@@ -20,14 +20,23 @@ pub(super) fn list() -> Result<Vec<Prompt>, ErrorData> {
 
 pub(super) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
     let argument = |name: &str| {
-        request.arguments.as_ref().and_then(|given| given.get(name)).and_then(Value::as_str).unwrap_or_default()
+        request
+            .arguments
+            .as_ref()
+            .and_then(|given| given.get(name))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     };
     let user = |content: Value| json!({"role": "user", "content": content});
     let text = |text: String| json!({"type": "text", "text": text});
     let messages = match request.name.as_str() {
         "test_simple_prompt" => json!([user(text("This is a simple prompt for testing.".to_owned()))]),
         "test_prompt_with_arguments" => {
-            json!([user(text(format!("Prompt with arguments: arg1='{}', arg2='{}'", argument("arg1"), argument("arg2"))))])
+            json!([user(text(format!(
+                "Prompt with arguments: arg1='{}', arg2='{}'",
+                argument("arg1"),
+                argument("arg2")
+            )))])
         }
         "test_prompt_with_embedded_resource" => json!([
             user(json!({"type": "resource", "resource": {
@@ -40,7 +49,10 @@ pub(super) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse,
             user(text("Please analyze the image above.".to_owned())),
         ]),
         "test_input_required_result_prompt" => {
-            let answer = request.input_responses.as_ref().and_then(|answers| answers.get("user_context"));
+            let answer = request
+                .input_responses
+                .as_ref()
+                .and_then(|answers| answers.get("user_context"));
             let Some(context) = answer.and_then(|answer| answer["content"]["context"].as_str()) else {
                 let asked = json!({"user_context": elicit("What context should the prompt use?", "context", "string")});
                 return Ok(InputRequiredResult::from_input_requests(from_json(asked)?).into());

@@ -29,9 +29,14 @@ pub(super) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
         "test://static-binary" => json!({"uri": uri, "mimeType": "image/png", "blob": PNG}),
         "test://watched-resource" => json!({"uri": uri, "mimeType": "text/plain", "text": "Watched resource content."}),
         _ => {
-            let id = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data"));
+            let id = uri
+                .strip_prefix("test://template/")
+                .and_then(|rest| rest.strip_suffix("/data"));
             let Some(id) = id.filter(|id| !id.is_empty() && !id.contains('/')) else {
-                return Err(ErrorData::resource_not_found("Resource not found", Some(json!({"uri": uri}))));
+                return Err(ErrorData::resource_not_found(
+                    "Resource not found",
+                    Some(json!({"uri": uri})),
+                ));
             };
             let data = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
             json!({"uri": uri, "mimeType": "application/json", "text": data.to_string()})

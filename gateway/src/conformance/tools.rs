@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, CreateMessageRequestParams,
-    ElicitRequestParams, ElicitationSchema, ErrorData, InputRequiredResult, JsonObject, LoggingLevel,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion, SamplingMessage, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock,
+    CreateMessageRequestParams, ElicitRequestParams, ElicitationSchema, ErrorData, InputRequiredResult, JsonObject,
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion, SamplingMessage, Tool,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
@@ -49,15 +49,20 @@ const PLAIN: [&str; 21] = [
 pub(super) fn list() -> Vec<Tool> {
     let schema = |value: Value| Arc::new(value.as_object().cloned().unwrap_or_default());
     let nothing = schema(json!({"type": "object", "properties": {}}));
-    let text = |name: &str| {
-        schema(json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}))
-    };
-    let mut tools: Vec<Tool> =
-        PLAIN.iter().map(|name| Tool::new(*name, "Fixture of the conformance suite", Arc::clone(&nothing))).collect();
+    let text =
+        |name: &str| schema(json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}));
+    let mut tools: Vec<Tool> = PLAIN
+        .iter()
+        .map(|name| Tool::new(*name, "Fixture of the conformance suite", Arc::clone(&nothing)))
+        .collect();
     tools.push(Tool::new("test_tool_with_progress", "Reports progress", nothing));
     tools.push(Tool::new("test_sampling", "Asks the client's model", text("prompt")));
     tools.push(Tool::new("test_elicitation", "Asks the user", text("message")));
-    tools.push(Tool::new("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", schema(rich_schema())));
+    tools.push(Tool::new(
+        "json_schema_2020_12_tool",
+        "Tool with JSON Schema 2020-12 features",
+        schema(rich_schema()),
+    ));
     tools.sort_by(|one, two| one.name.cmp(&two.name));
     tools
 }
@@ -89,7 +94,13 @@ pub(super) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let argument = |name: &str| {
-        request.arguments.as_ref().and_then(|given| given.get(name)).and_then(Value::as_str).unwrap_or_default().to_owned()
+        request
+            .arguments
+            .as_ref()
+            .and_then(|given| given.get(name))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
     };
     let content = match &*request.name {
         "test_simple_text" => json!([{"type": "text", "text": "This is a simple text response for testing."}]),
@@ -124,7 +135,13 @@ pub(super) async fn call(
             return elicitation(context, argument("message"), schema, "User response: ").await;
         }
         "test_elicitation_sep1034_defaults" => {
-            return elicitation(context, "Check the defaults".to_owned(), defaults_schema(), "Elicitation completed: ").await;
+            return elicitation(
+                context,
+                "Check the defaults".to_owned(),
+                defaults_schema(),
+                "Elicitation completed: ",
+            )
+            .await;
         }
         "test_elicitation_sep1330_enums" => {
             return elicitation(context, "Choose".to_owned(), enums_schema(), "Elicitation completed: ").await;
@@ -157,9 +174,15 @@ async fn progress(context: &RequestContext<RoleServer>) -> Result<CallToolRespon
 
 /// In the newest revision only a request that names a level gets log messages.
 async fn logging(context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-    let modern = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+    let modern = context
+        .protocol_version()
+        .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
     let wanted = !modern || context.meta.log_level().is_some();
-    for words in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+    for words in [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ] {
         if wanted {
             let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(words));
             context.peer.notify_logging_message(message).await.map_err(failed)?;
@@ -170,7 +193,10 @@ async fn logging(context: &RequestContext<RoleServer>) -> Result<CallToolRespons
 }
 
 fn missing_capability(context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-    if context.client_capabilities().is_some_and(|capabilities| capabilities.sampling.is_some()) {
+    if context
+        .client_capabilities()
+        .is_some_and(|capabilities| capabilities.sampling.is_some())
+    {
         return said("the client can sample");
     }
     let mut needed = ClientCapabilities::default();
@@ -193,7 +219,12 @@ fn streaming_elicitation(request: &CallToolRequestParams) -> Result<CallToolResp
 async fn sampling(context: &RequestContext<RoleServer>, prompt: String) -> Result<CallToolResponse, ErrorData> {
     let question = CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], 100);
     let answer = context.peer.create_message(question).await.map_err(failed)?;
-    let text = answer.message.content.first().and_then(|content| content.as_text()).map(|text| text.text.clone());
+    let text = answer
+        .message
+        .content
+        .first()
+        .and_then(|content| content.as_text())
+        .map(|text| text.text.clone());
     said(format!("LLM response: {}", text.unwrap_or_default()))
 }
 
@@ -205,11 +236,18 @@ async fn elicitation(
 ) -> Result<CallToolResponse, ErrorData> {
     let schema: JsonObject = from_json(schema)?;
     let requested_schema = ElicitationSchema::from_json_schema(schema).map_err(failed)?;
-    let question = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+    let question = ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema,
+    };
     let answer = context.peer.create_elicitation(question).await.map_err(failed)?;
     let action = serde_json::to_value(&answer.action).map_err(failed)?;
     let content = answer.content.unwrap_or_default();
-    said(format!("{lead}action={}, content={content}", action.as_str().unwrap_or_default()))
+    said(format!(
+        "{lead}action={}, content={content}",
+        action.as_str().unwrap_or_default()
+    ))
 }
 
 fn defaults_schema() -> Value {
@@ -224,7 +262,11 @@ fn defaults_schema() -> Value {
 
 fn enums_schema() -> Value {
     let titled = |prefix: &str, words: [&str; 3]| -> Vec<Value> {
-        words.iter().enumerate().map(|(at, word)| json!({"const": format!("{prefix}{}", at + 1), "title": word})).collect()
+        words
+            .iter()
+            .enumerate()
+            .map(|(at, word)| json!({"const": format!("{prefix}{}", at + 1), "title": word}))
+            .collect()
     };
     json!({"type": "object", "properties": {
         "untitledSingle": {"type": "string", "enum": ["option1", "option2", "option3"]},

@@ -64,14 +64,20 @@ impl AdminCall {
     pub(crate) async fn begin(app: &App, headers: &HeaderMap, scope: KeyScopes) -> Result<Self, Fault> {
         let caller = app.auth.authenticate(headers).await?;
         caller.require(scope)?;
-        let cost = if scope == KeyScopes::ADMIN_WRITE { Cost::Write } else { Cost::Read };
+        let cost = if scope == KeyScopes::ADMIN_WRITE {
+            Cost::Write
+        } else {
+            Cost::Read
+        };
         let pass = app.rates.enter(&caller, cost)?;
         Ok(Self { caller, _pass: pass })
     }
 
     /// The tenant that a call is about: a named one for an operator, else the caller's own.
     pub(crate) fn tenant(&self, named: Option<&str>) -> Result<TenantId, Fault> {
-        let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(self.caller.tenant.clone()) };
+        let Some(named) = named.filter(|named| !named.is_empty()) else {
+            return Ok(self.caller.tenant.clone());
+        };
         let tenant: TenantId = named
             .parse()
             .map_err(|why: waggle_memory::id::BadTenantId| Fault::validation("tenant_id", why.to_string()))?;
@@ -130,7 +136,8 @@ async fn tenants(app: &App, headers: &HeaderMap) -> Result<Value, Fault> {
         .cluster
         .meta(|mut client, left| async move { client.list_tenants(timed(wire::ListTenantsRequest {}, left)).await })
         .await?;
-    let visible = |tenant: &&wire::TenantInfo| call.caller.is_operator() || tenant.tenant_id == call.caller.tenant.as_str();
+    let visible =
+        |tenant: &&wire::TenantInfo| call.caller.is_operator() || tenant.tenant_id == call.caller.tenant.as_str();
     let listed: Vec<Value> = reply.tenants.iter().filter(visible).map(tenant_json).collect();
     Ok(json!({"tenants": listed, "truncated": reply.truncated}))
 }
@@ -148,14 +155,18 @@ async fn create_tenant(State(app): State<Arc<App>>, request: Request) -> Respons
 async fn new_tenant(app: &App, request: Request) -> Result<(Value, bool), Fault> {
     let call = AdminCall::begin(app, request.headers(), KeyScopes::ADMIN_WRITE).await?;
     if !call.caller.is_operator() {
-        return Err(Fault::new("authorization_failed", "only an operator's key (tenant 'system') makes tenants"));
+        return Err(Fault::new(
+            "authorization_failed",
+            "only an operator's key (tenant 'system') makes tenants",
+        ));
     }
     let fields = read_object(request, &["tenant_id", "name"]).await?;
     let Some(tenant_id) = text_field(&fields, "tenant_id")? else {
         return Err(Fault::validation("tenant_id", "field 'tenant_id' is missing"));
     };
-    let tenant: TenantId =
-        tenant_id.parse().map_err(|why: waggle_memory::id::BadTenantId| Fault::validation("tenant_id", why.to_string()))?;
+    let tenant: TenantId = tenant_id
+        .parse()
+        .map_err(|why: waggle_memory::id::BadTenantId| Fault::validation("tenant_id", why.to_string()))?;
     let name = text_field(&fields, "name")?.unwrap_or(tenant_id).to_owned();
     let request = wire::CreateTenantRequest {
         principal: call.caller.principal.clone(),

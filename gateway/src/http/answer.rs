@@ -25,13 +25,19 @@ pub(crate) fn json_response(status: StatusCode, value: &Value) -> Response<Body>
 
 /// A fault on a REST route.
 pub(crate) fn rest_fault(fault: &Fault, request_id: &str) -> Response<Body> {
-    finish(json_response(status_of(fault), &Value::Object(fault.fields(request_id))), fault)
+    finish(
+        json_response(status_of(fault), &Value::Object(fault.fields(request_id))),
+        fault,
+    )
 }
 
 /// A fault on an MCP route, before a message was understood.
 pub(crate) fn rpc_fault(fault: &Fault, number: i32, id: Value, request_id: &str) -> Response<Body> {
     let error = json!({"code": number, "message": fault.text(), "data": fault.fields(request_id)});
-    finish(json_response(status_of(fault), &json!({"jsonrpc": "2.0", "id": id, "error": error})), fault)
+    finish(
+        json_response(status_of(fault), &json!({"jsonrpc": "2.0", "id": id, "error": error})),
+        fault,
+    )
 }
 
 fn finish(mut response: Response<Body>, fault: &Fault) -> Response<Body> {
@@ -56,5 +62,8 @@ fn status_of(fault: &Fault) -> StatusCode {
 }
 
 pub(crate) fn not_found(request_id: &str) -> Response<Body> {
-    rest_fault(&Fault::new("not_found", "there is nothing at this path; MCP is at /mcp"), request_id)
+    rest_fault(
+        &Fault::new("not_found", "there is nothing at this path; MCP is at /mcp"),
+        request_id,
+    )
 }

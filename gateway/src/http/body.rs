@@ -16,7 +16,9 @@ const READ_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Reads the whole body, counting as it comes, whatever Content-Length says.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Bytes, Fault> {
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let announced = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if let Some(size) = announced
         && size > bytes_max as u64
     {
@@ -24,7 +26,10 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, bytes_max: usize) -> R
     }
     match tokio::time::timeout(READ_TIME_MAX, collect(body, bytes_max)).await {
         Ok(read) => read,
-        Err(_) => Err(Fault::new("malformed_request", "the body did not arrive within 30 s; send it again")),
+        Err(_) => Err(Fault::new(
+            "malformed_request",
+            "the body did not arrive within 30 s; send it again",
+        )),
     }
 }
 
@@ -52,8 +57,12 @@ fn too_large(bytes_max: usize, actual: &str) -> Fault {
 
 /// Text of a body that is JSON of bounded depth, as far as a scan can tell.
 pub(crate) fn text(bytes: &Bytes) -> Result<&str, Fault> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|why| Fault::new("malformed_request", format!("the body is not UTF-8 at byte {}", why.valid_up_to())))?;
+    let text = std::str::from_utf8(bytes).map_err(|why| {
+        Fault::new(
+            "malformed_request",
+            format!("the body is not UTF-8 at byte {}", why.valid_up_to()),
+        )
+    })?;
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for byte in text.bytes() {
         match byte {
@@ -63,7 +72,10 @@ pub(crate) fn text(bytes: &Bytes) -> Result<&str, Fault> {
             b'{' | b'[' if !in_string => {
                 depth += 1;
                 if depth > DEPTH_MAX {
-                    return Err(Fault::new("malformed_request", format!("JSON is nested deeper than {DEPTH_MAX}")));
+                    return Err(Fault::new(
+                        "malformed_request",
+                        format!("JSON is nested deeper than {DEPTH_MAX}"),
+                    ));
                 }
             }
             b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
@@ -82,7 +94,14 @@ mod tests {
         let deep = |n: usize| Bytes::from(format!("{}{}", "[".repeat(n), "]".repeat(n)));
         assert!(text(&deep(64)).is_ok());
         assert!(text(&deep(65)).is_err());
-        assert!(text(&Bytes::from(format!("[\"{}\\\"{}\"]", "[".repeat(100), "{".repeat(100)))).is_ok());
+        assert!(
+            text(&Bytes::from(format!(
+                "[\"{}\\\"{}\"]",
+                "[".repeat(100),
+                "{".repeat(100)
+            )))
+            .is_ok()
+        );
         assert!(text(&Bytes::from_static(b"\xff")).is_err());
     }
 }

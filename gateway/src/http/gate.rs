@@ -13,9 +13,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use super::answer::{
-    INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, REFUSED, json_response, rest_fault, rpc_fault,
-};
+use super::answer::{INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, REFUSED, json_response, rest_fault, rpc_fault};
 use super::body;
 use crate::app::App;
 use crate::conformance::FixtureService;
@@ -29,7 +27,13 @@ const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 /// The first revision without `initialize`.
 const FIRST_MODERN: &str = "2026-07-28";
 /// Methods that 2026-07-28 removed: with modern metadata they do not exist.
-const REMOVED: [&str; 5] = ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+const REMOVED: [&str; 5] = [
+    "initialize",
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
 
 /// Names this HTTP request; also the request id of a write whose caller gave none.
 #[derive(Clone, Debug)]
@@ -113,7 +117,10 @@ impl Endpoint {
             if sessions && matches!(parts.method, Method::GET | Method::DELETE) {
                 return self.pass(Request::from_parts(parts, Body::empty())).await;
             }
-            let fault = Fault::new("method_not_allowed", "MCP is spoken with POST only; there are no sessions and no stream to open");
+            let fault = Fault::new(
+                "method_not_allowed",
+                "MCP is spoken with POST only; there are no sessions and no stream to open",
+            );
             return refuse(&fault, REFUSED);
         }
         if let Err(fault) = check_content_type(&parts.headers) {
@@ -124,7 +131,9 @@ impl Endpoint {
             Err(fault) => {
                 // What is left of the body is not read: the connection cannot be used again.
                 let mut response = refuse(&fault, INVALID_REQUEST);
-                response.headers_mut().insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+                response
+                    .headers_mut()
+                    .insert(http::header::CONNECTION, HeaderValue::from_static("close"));
                 return response;
             }
         };
@@ -160,21 +169,35 @@ impl Endpoint {
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Fault> {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
-    let essence = value.to_str().ok().and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+    let Some(value) = headers.get(CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let essence = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.split(';').next())
+        .unwrap_or_default()
+        .trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Fault::new("unsupported_media_type", "the body must be application/json; set Content-Type accordingly"))
+    Err(Fault::new(
+        "unsupported_media_type",
+        "the body must be application/json; set Content-Type accordingly",
+    ))
 }
 
 /// Reads as much of the message as decides how it is answered. The library parses it again, strictly.
 fn understand(bytes: &Bytes, headers: &mut HeaderMap, request_id: &str) -> Result<Message, Box<Response<Body>>> {
     let refuse = |number, what: &str, id: Value| {
-        Box::new(rpc_fault(&Fault::new("malformed_request", what), number, id, request_id))
+        Box::new(rpc_fault(
+            &Fault::new("malformed_request", what),
+            number,
+            id,
+            request_id,
+        ))
     };
-    let text = body::text(bytes)
-        .map_err(|fault| Box::new(rpc_fault(&fault, PARSE_ERROR, Value::Null, request_id)))?;
+    let text = body::text(bytes).map_err(|fault| Box::new(rpc_fault(&fault, PARSE_ERROR, Value::Null, request_id)))?;
     let value: Value = serde_json::from_str(text).map_err(|why| {
         let what = format!("the body is not JSON, at line {} column {}", why.line(), why.column());
         refuse(PARSE_ERROR, &what, Value::Null)
@@ -182,16 +205,33 @@ fn understand(bytes: &Bytes, headers: &mut HeaderMap, request_id: &str) -> Resul
     let object = match &value {
         Value::Object(object) => object,
         Value::Array(_) => {
-            return Err(refuse(INVALID_REQUEST, "batches are not supported; send one message in each request", Value::Null));
+            return Err(refuse(
+                INVALID_REQUEST,
+                "batches are not supported; send one message in each request",
+                Value::Null,
+            ));
         }
-        _ => return Err(refuse(INVALID_REQUEST, "the body is not a JSON-RPC message", Value::Null)),
+        _ => {
+            return Err(refuse(
+                INVALID_REQUEST,
+                "the body is not a JSON-RPC message",
+                Value::Null,
+            ));
+        }
     };
     let id = object.get("id").cloned().unwrap_or(Value::Null);
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(refuse(INVALID_REQUEST, "the message has no \"jsonrpc\": \"2.0\"", id));
     }
-    let method = object.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let version = value.pointer("/params/_meta").and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
+    let method = object
+        .get("method")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let version = value
+        .pointer("/params/_meta")
+        .and_then(|meta| meta.get(VERSION_KEY))
+        .and_then(Value::as_str);
     if REMOVED.contains(&method.as_str()) && version.is_some_and(|version| version == FIRST_MODERN) {
         let error = json!({"code": METHOD_NOT_FOUND, "message": format!("{method} does not exist in {FIRST_MODERN}")});
         let body = json!({"jsonrpc": "2.0", "id": id, "error": error});
@@ -231,11 +271,22 @@ async fn as_json_rpc(response: Response<Body>, id: Value, request_id: &str) -> R
         tracing::error!(request_id, status = status.as_u16(), "the MCP library could not answer");
         return rpc_fault(&Fault::internal(), -32603, id, request_id);
     }
-    let told = response.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let told = response
+        .into_body()
+        .collect()
+        .await
+        .map(|body| body.to_bytes())
+        .unwrap_or_default();
     // The library quotes what it could not read; the caller knows that text already, and it may be long.
-    let told: String = String::from_utf8_lossy(&told).chars().filter(|c| !c.is_control()).take(200).collect();
+    let told: String = String::from_utf8_lossy(&told)
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(200)
+        .collect();
     let what = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "the message is not a valid JSON-RPC request of MCP; check method and params".to_owned(),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            "the message is not a valid JSON-RPC request of MCP; check method and params".to_owned()
+        }
         _ if told.is_empty() => "the request is not acceptable".to_owned(),
         _ => told,
     };

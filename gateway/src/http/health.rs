@@ -60,20 +60,37 @@ async fn ready(app: &App) -> Vec<Check> {
     let placement = app.cluster.placement(Instant::now() + CHECK_TIME_MAX).await;
     let placed = placement.as_ref().is_ok_and(|placement| !placement.shards.is_empty());
     vec![
-        ("not_draining", !draining, if draining { "shutting down" } else { "accepts calls" }),
-        ("placement", placed, if placed { "read from a node" } else { "no node answers" }),
+        (
+            "not_draining",
+            !draining,
+            if draining { "shutting down" } else { "accepts calls" },
+        ),
+        (
+            "placement",
+            placed,
+            if placed { "read from a node" } else { "no node answers" },
+        ),
     ]
 }
 
 /// `?exclude=name` leaves a check out.
 fn checks(all: &[Check], query: Option<&str>) -> Response<Body> {
-    let excluded: Vec<&str> =
-        query.unwrap_or_default().split('&').filter_map(|pair| pair.strip_prefix("exclude=")).collect();
+    let excluded: Vec<&str> = query
+        .unwrap_or_default()
+        .split('&')
+        .filter_map(|pair| pair.strip_prefix("exclude="))
+        .collect();
     let counted: Vec<&Check> = all.iter().filter(|(name, _, _)| !excluded.contains(name)).collect();
     let ok = counted.iter().all(|(_, ok, _)| *ok);
-    let listed: Vec<Value> =
-        counted.iter().map(|(name, ok, why)| json!({"name": name, "ok": ok, "reason": why})).collect();
-    let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let listed: Vec<Value> = counted
+        .iter()
+        .map(|(name, ok, why)| json!({"name": name, "ok": ok, "reason": why}))
+        .collect();
+    let status = if ok {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     json_response(status, &json!({"ok": ok, "checks": listed}))
 }
 
@@ -128,11 +145,14 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 async fn metrics_page(State(app): State<Arc<App>>) -> Response<Body> {
-    let Some(handle) = &app.metrics else { return super::answer::not_found("") };
+    let Some(handle) = &app.metrics else {
+        return super::answer::not_found("");
+    };
     app.process.collect();
     let mut response = Response::new(Body::from(handle.render()));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
+    response.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"),
+    );
     response
 }

@@ -53,11 +53,21 @@ impl HostOrigin {
     pub(crate) fn new(hosts: &[String], origins: &[String], local: bool) -> Self {
         let mut rules: Vec<HostRule> = hosts.iter().filter_map(|host| parse_host(host)).collect();
         if local {
-            rules.extend(["localhost", "127.0.0.1", "::1"].map(|host| HostRule { host: host.to_owned(), port: None }));
+            rules.extend(["localhost", "127.0.0.1", "::1"].map(|host| HostRule {
+                host: host.to_owned(),
+                port: None,
+            }));
         }
         // Wrong origins were reported when the options were checked.
-        let origins = origins.iter().filter_map(|origin| parse_origin_rule(origin).ok()).collect();
-        Self { hosts: rules, origins, own_origin: local }
+        let origins = origins
+            .iter()
+            .filter_map(|origin| parse_origin_rule(origin).ok())
+            .collect();
+        Self {
+            hosts: rules,
+            origins,
+            own_origin: local,
+        }
     }
 
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<PageOrigin, Fault> {
@@ -67,7 +77,9 @@ impl HostOrigin {
             None => uri.authority().map(rule_of),
         };
         let allowed = named.as_ref().is_some_and(|named| {
-            self.hosts.iter().any(|rule| rule.host == named.host && rule.port.is_none_or(|port| named.port == Some(port)))
+            self.hosts
+                .iter()
+                .any(|rule| rule.host == named.host && rule.port.is_none_or(|port| named.port == Some(port)))
         });
         if !allowed {
             return Err(Fault::new(
@@ -75,7 +87,9 @@ impl HostOrigin {
                 "the Host header names no host of this server; add the name to its public hosts",
             ));
         }
-        let Some(value) = headers.get(ORIGIN) else { return Ok(PageOrigin::Absent) };
+        let Some(value) = headers.get(ORIGIN) else {
+            return Ok(PageOrigin::Absent);
+        };
         let origin = value.to_str().ok().and_then(|text| parse_origin(text).ok());
         match origin {
             Some(origin)
@@ -120,7 +134,10 @@ fn is_own(origin: &OriginRule, host: Option<&HostRule>) -> bool {
 
 fn rule_of(authority: &Authority) -> HostRule {
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-    HostRule { host: host.to_ascii_lowercase(), port: authority.port_u16() }
+    HostRule {
+        host: host.to_ascii_lowercase(),
+        port: authority.port_u16(),
+    }
 }
 
 fn parse_host(text: &str) -> Option<HostRule> {
@@ -129,14 +146,20 @@ fn parse_host(text: &str) -> Option<HostRule> {
         return None;
     }
     if let Ok(address) = text.parse::<std::net::Ipv6Addr>() {
-        return Some(HostRule { host: address.to_string(), port: None });
+        return Some(HostRule {
+            host: address.to_string(),
+            port: None,
+        });
     }
     Authority::try_from(text).ok().map(|authority| rule_of(&authority))
 }
 
 /// An entry of the list of browser origins; the port must be written.
 pub(crate) fn parse_origin_rule(text: &str) -> Result<OriginRule, &'static str> {
-    let uri: Uri = text.trim().parse().map_err(|_| "is not an origin like https://app.example.com:443")?;
+    let uri: Uri = text
+        .trim()
+        .parse()
+        .map_err(|_| "is not an origin like https://app.example.com:443")?;
     if uri.port().is_none() {
         return Err("has no port; write it, as in https://app.example.com:443");
     }
@@ -158,7 +181,11 @@ fn parse_origin(text: &str) -> Result<OriginRule, &'static str> {
         (None, "http") => 80,
         (None, _) => return Err(wrong),
     };
-    Ok(OriginRule { scheme, host: rule.host, port })
+    Ok(OriginRule {
+        scheme,
+        host: rule.host,
+        port,
+    })
 }
 
 #[cfg(test)]
@@ -196,7 +223,10 @@ mod tests {
         assert_eq!(check("localhost", Some("https://app.example.com")), "origin");
         assert_eq!(check("localhost", Some("https://app.example.com:443")), "origin");
         assert_eq!(check("localhost", Some("http://app.example.com")), "origin_not_allowed");
-        assert_eq!(check("localhost", Some("https://app.example.com:8443")), "origin_not_allowed");
+        assert_eq!(
+            check("localhost", Some("https://app.example.com:8443")),
+            "origin_not_allowed"
+        );
         assert_eq!(check("localhost", Some("null")), "origin_not_allowed");
         assert_eq!(check("localhost", Some("http://localhost:3000")), "origin_not_allowed");
     }

@@ -21,7 +21,10 @@ const LIFE_DAYS_DEFAULT: i64 = 90;
 const LIFE_DAYS_MAX: i64 = 3650;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response<Body> {
-    respond(StatusCode::OK, listed(&app, &headers, query.as_deref().unwrap_or_default()).await)
+    respond(
+        StatusCode::OK,
+        listed(&app, &headers, query.as_deref().unwrap_or_default()).await,
+    )
 }
 
 async fn listed(app: &App, headers: &HeaderMap, query: &str) -> Result<Value, Fault> {
@@ -29,11 +32,20 @@ async fn listed(app: &App, headers: &HeaderMap, query: &str) -> Result<Value, Fa
     let named = query.split('&').find_map(|pair| pair.strip_prefix("tenant_id="));
     let tenant = call.tenant(named)?;
     // An operator who names no tenant sees all of them.
-    let tenant_id = if named.is_none() && call.caller.is_operator() { String::new() } else { tenant.to_string() };
+    let tenant_id = if named.is_none() && call.caller.is_operator() {
+        String::new()
+    } else {
+        tenant.to_string()
+    };
     let reply = app
         .cluster
         .meta(|mut client, left| {
-            let request = timed(wire::ListKeysRequest { tenant_id: tenant_id.clone() }, left);
+            let request = timed(
+                wire::ListKeysRequest {
+                    tenant_id: tenant_id.clone(),
+                },
+                left,
+            );
             async move { client.list_keys(request).await }
         })
         .await?;
@@ -47,23 +59,44 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: Request) -> Res
 
 async fn created(app: &App, request: Request) -> Result<Value, Fault> {
     let call = AdminCall::begin(app, request.headers(), KeyScopes::ADMIN_WRITE).await?;
-    let allowed = ["tenant_id", "name", "scopes", "expires_at", "expires_in_days", "unlimited"];
+    let allowed = [
+        "tenant_id",
+        "name",
+        "scopes",
+        "expires_at",
+        "expires_in_days",
+        "unlimited",
+    ];
     let fields = read_object(request, &allowed).await?;
     let tenant = call.tenant(text_field(&fields, "tenant_id")?)?;
     let Some(name) = text_field(&fields, "name")?.filter(|name| !name.trim().is_empty()) else {
-        return Err(Fault::validation("name", "field 'name' is missing; say what the key is for"));
+        return Err(Fault::validation(
+            "name",
+            "field 'name' is missing; say what the key is for",
+        ));
     };
     let scopes = parse_scopes(fields.get("scopes"))?;
     if !call.caller.is_operator() && !call.caller.scopes.contains(scopes) {
-        return Err(Fault::new("authorization_failed", "a key cannot give scopes that it does not have"));
+        return Err(Fault::new(
+            "authorization_failed",
+            "a key cannot give scopes that it does not have",
+        ));
     }
     let unlimited = match fields.get("unlimited") {
         None | Some(Value::Bool(false)) => false,
         Some(Value::Bool(true)) if call.caller.is_operator() => true,
         Some(Value::Bool(true)) => {
-            return Err(Fault::new("authorization_failed", "only an operator's key (tenant 'system') makes unlimited keys"));
+            return Err(Fault::new(
+                "authorization_failed",
+                "only an operator's key (tenant 'system') makes unlimited keys",
+            ));
         }
-        Some(_) => return Err(Fault::validation("unlimited", "field 'unlimited' must be true or false")),
+        Some(_) => {
+            return Err(Fault::validation(
+                "unlimited",
+                "field 'unlimited' must be true or false",
+            ));
+        }
     };
     let now = app.clock.wall();
     let expires_at = expiry(&fields, now)?;
@@ -96,17 +129,30 @@ async fn created(app: &App, request: Request) -> Result<Value, Fault> {
     let mut answer = key_json(&info);
     if let Some(fields) = answer.as_object_mut() {
         fields.insert("key".into(), json!(key.reveal()));
-        fields.insert("note".into(), json!("the key is shown only now; keep it in a safe place"));
+        fields.insert(
+            "note".into(),
+            json!("the key is shown only now; keep it in a safe place"),
+        );
     }
     Ok(answer)
 }
 
 fn parse_scopes(value: Option<&Value>) -> Result<KeyScopes, Fault> {
-    let wrong = || Fault::validation("scopes", "field 'scopes' must be a list such as [\"graph:read\", \"graph:write\"]");
-    let words = value.and_then(Value::as_array).filter(|words| !words.is_empty()).ok_or_else(wrong)?;
+    let wrong = || {
+        Fault::validation(
+            "scopes",
+            "field 'scopes' must be a list such as [\"graph:read\", \"graph:write\"]",
+        )
+    };
+    let words = value
+        .and_then(Value::as_array)
+        .filter(|words| !words.is_empty())
+        .ok_or_else(wrong)?;
     words.iter().try_fold(KeyScopes::default(), |all, word| {
         let word = word.as_str().ok_or_else(wrong)?;
-        word.parse().map(|scope| all.with(scope)).map_err(|why: String| Fault::validation("scopes", why))
+        word.parse()
+            .map(|scope| all.with(scope))
+            .map_err(|why: String| Fault::validation("scopes", why))
     })
 }
 
@@ -125,9 +171,13 @@ fn expiry(fields: &serde_json::Map<String, Value>, now: Millis) -> Result<Option
         },
     };
     match (text_field(fields, "expires_at")?, days) {
-        (Some(_), Some(_)) => Err(Fault::validation("expires_at", "give expires_at or expires_in_days, not both")),
+        (Some(_), Some(_)) => Err(Fault::validation(
+            "expires_at",
+            "give expires_at or expires_in_days, not both",
+        )),
         (Some(text), None) => {
-            let at = times::parse(text, now).map_err(|why| Fault::validation("expires_at", format!("field 'expires_at' {why}")))?;
+            let at = times::parse(text, now)
+                .map_err(|why| Fault::validation("expires_at", format!("field 'expires_at' {why}")))?;
             if at <= now {
                 return Err(Fault::validation("expires_at", "field 'expires_at' is in the past"));
             }
@@ -144,9 +194,16 @@ pub(crate) async fn revoke(State(app): State<Arc<App>>, headers: HeaderMap, Path
 
 async fn revoked(app: &App, headers: &HeaderMap, id: &str) -> Result<Value, Fault> {
     let call = AdminCall::begin(app, headers, KeyScopes::ADMIN_WRITE).await?;
-    let of_tenant = if call.caller.is_operator() { String::new() } else { call.caller.tenant.to_string() };
-    let request =
-        wire::RevokeKeyRequest { principal: call.caller.principal.clone(), key_id: id.to_owned(), of_tenant };
+    let of_tenant = if call.caller.is_operator() {
+        String::new()
+    } else {
+        call.caller.tenant.to_string()
+    };
+    let request = wire::RevokeKeyRequest {
+        principal: call.caller.principal.clone(),
+        key_id: id.to_owned(),
+        of_tenant,
+    };
     let info = app
         .cluster
         .meta(|mut client, left| {

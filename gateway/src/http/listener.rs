@@ -37,7 +37,12 @@ impl Listener {
     pub(crate) async fn bind(name: &'static str, listen: &Listen) -> std::io::Result<Self> {
         let socket = TcpListener::bind(listen.address).await?;
         let address = socket.local_addr()?;
-        Ok(Self { name, socket, address, tls: listen.tls.clone().map(TlsAcceptor::from) })
+        Ok(Self {
+            name,
+            socket,
+            address,
+            tls: listen.tls.clone().map(TlsAcceptor::from),
+        })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -68,7 +73,10 @@ impl Listener {
                     }
                 },
             };
-            let connection = Connection { router: router.clone(), graceful: Arc::clone(&graceful) };
+            let connection = Connection {
+                router: router.clone(),
+                graceful: Arc::clone(&graceful),
+            };
             let (tls, abandon) = (self.tls.clone(), abandon.clone());
             tasks.spawn(async move {
                 tokio::select! {
@@ -88,7 +96,11 @@ impl Listener {
             tasks.wait().await;
         };
         if tokio::time::timeout(drain_time, drained).await.is_err() {
-            tracing::warn!(listener = self.name, connections = tasks.len(), "connections still busy after the drain time are cut");
+            tracing::warn!(
+                listener = self.name,
+                connections = tasks.len(),
+                "connections still busy after the drain time are cut"
+            );
             abandon.cancel();
             tasks.wait().await;
         }

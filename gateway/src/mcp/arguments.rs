@@ -36,7 +36,11 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn check(tool: &ToolSpec, given: &JsonObject, now: Millis) -> Result<Self, Fault> {
-        let allowed: Vec<&str> = tool.fields().filter(|field| field.listed).map(|field| field.name).collect();
+        let allowed: Vec<&str> = tool
+            .fields()
+            .filter(|field| field.listed)
+            .map(|field| field.name)
+            .collect();
         for name in given.keys() {
             if !tool.fields().any(|field| field.name == name) {
                 return Err(unknown_field(name, &allowed));
@@ -50,7 +54,11 @@ impl Arguments {
                     let what = format!(
                         "field '{}' is missing; required: {}",
                         field.name,
-                        tool.fields().filter(|field| field.required).map(|field| field.name).collect::<Vec<_>>().join(", ")
+                        tool.fields()
+                            .filter(|field| field.required)
+                            .map(|field| field.name)
+                            .collect::<Vec<_>>()
+                            .join(", ")
                     );
                     return Err(Fault::validation(field.name, what));
                 }
@@ -161,30 +169,53 @@ fn check_value(field: &Field, value: &Value, now: Millis) -> Result<Argument, Fa
     match &field.kind {
         FieldKind::Text { bytes_max, .. } => check_text(field.name, value, *bytes_max).map(Argument::Text),
         FieldKind::Word { allowed, aliases, .. } => {
-            let word = value.as_str().ok_or_else(|| wrong_type(field.name, "a string", value))?;
-            let canonical = aliases.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, canonical)| canonical);
+            let word = value
+                .as_str()
+                .ok_or_else(|| wrong_type(field.name, "a string", value))?;
+            let canonical = aliases
+                .iter()
+                .find(|(alias, _)| *alias == word)
+                .map_or(word, |(_, canonical)| canonical);
             check_word(field.name, canonical, &allowed()).map(Argument::Text)
         }
         FieldKind::Integer { min, max, .. } => {
             let number = whole(value).ok_or_else(|| wrong_type(field.name, "an integer", value))?;
             if number < *min || number > *max {
-                return Err(outside(field.name, &number.to_string(), &min.to_string(), &max.to_string()));
+                return Err(outside(
+                    field.name,
+                    &number.to_string(),
+                    &min.to_string(),
+                    &max.to_string(),
+                ));
             }
             Ok(Argument::Integer(number))
         }
         FieldKind::Number { min, max, .. } => {
-            let number = value.as_f64().ok_or_else(|| wrong_type(field.name, "a number", value))?;
+            let number = value
+                .as_f64()
+                .ok_or_else(|| wrong_type(field.name, "a number", value))?;
             if number < *min || number > *max {
-                return Err(outside(field.name, &number.to_string(), &min.to_string(), &max.to_string()));
+                return Err(outside(
+                    field.name,
+                    &number.to_string(),
+                    &min.to_string(),
+                    &max.to_string(),
+                ));
             }
             Ok(Argument::Number(number))
         }
-        FieldKind::Flag { .. } => {
-            value.as_bool().map(Argument::Flag).ok_or_else(|| wrong_type(field.name, "true or false", value))
-        }
-        FieldKind::Texts { items_max, bytes_max, .. } => {
+        FieldKind::Flag { .. } => value
+            .as_bool()
+            .map(Argument::Flag)
+            .ok_or_else(|| wrong_type(field.name, "true or false", value)),
+        FieldKind::Texts {
+            items_max, bytes_max, ..
+        } => {
             let items = list(field.name, value, *items_max)?;
-            let texts = items.iter().map(|item| check_text(field.name, item, *bytes_max)).collect::<Result<_, _>>()?;
+            let texts = items
+                .iter()
+                .map(|item| check_text(field.name, item, *bytes_max))
+                .collect::<Result<_, _>>()?;
             Ok(Argument::Texts(texts))
         }
         FieldKind::Words { items_max, allowed } => {
@@ -192,14 +223,18 @@ fn check_value(field: &Field, value: &Value, now: Millis) -> Result<Argument, Fa
             let words = list(field.name, value, *items_max)?
                 .iter()
                 .map(|item| {
-                    let word = item.as_str().ok_or_else(|| wrong_type(field.name, "an array of strings", value))?;
+                    let word = item
+                        .as_str()
+                        .ok_or_else(|| wrong_type(field.name, "an array of strings", value))?;
                     check_word(field.name, word, &allowed)
                 })
                 .collect::<Result<_, _>>()?;
             Ok(Argument::Texts(words))
         }
         FieldKind::Id => {
-            let text = value.as_str().ok_or_else(|| wrong_type(field.name, "a string", value))?;
+            let text = value
+                .as_str()
+                .ok_or_else(|| wrong_type(field.name, "a string", value))?;
             // Only the usual form: the library would also read braces and URNs.
             match Uuid::try_parse(text) {
                 Ok(id) if text.len() == 36 => Ok(Argument::Id(id.into_bytes())),
@@ -214,9 +249,14 @@ fn check_value(field: &Field, value: &Value, now: Millis) -> Result<Argument, Fa
             }
         }
         FieldKind::Time => {
-            let text = value.as_str().ok_or_else(|| wrong_type(field.name, "a string", value))?;
+            let text = value
+                .as_str()
+                .ok_or_else(|| wrong_type(field.name, "a string", value))?;
             times::parse(text, now).map(Argument::Time).map_err(|why| {
-                Fault::validation(field.name, format!("field '{}' is '{}', which {why}", field.name, quoted(text)))
+                Fault::validation(
+                    field.name,
+                    format!("field '{}' is '{}', which {why}", field.name, quoted(text)),
+                )
             })
         }
     }
@@ -232,19 +272,31 @@ fn check_text(name: &str, value: &Value, bytes_max: usize) -> Result<String, Fau
         };
         return Err(Fault::new(
             "payload_too_large",
-            format!("field '{name}' has {} bytes; the limit is {bytes_max}; {advice}", text.len()),
+            format!(
+                "field '{name}' has {} bytes; the limit is {bytes_max}; {advice}",
+                text.len()
+            ),
         )
         .with_field(name));
     }
     if text.contains('\0') {
-        return Err(Fault::validation(name, format!("field '{name}' has a NUL character; remove it")));
+        return Err(Fault::validation(
+            name,
+            format!("field '{name}' has a NUL character; remove it"),
+        ));
     }
-    Ok(if name == "label" { plain_label(text) } else { text.to_owned() })
+    Ok(if name == "label" {
+        plain_label(text)
+    } else {
+        text.to_owned()
+    })
 }
 
 /// Labels are one line without control characters.
 fn plain_label(text: &str) -> String {
-    let spaced = text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c });
+    let spaced = text
+        .chars()
+        .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c });
     spaced.filter(|c| !c.is_control()).collect::<String>().trim().to_owned()
 }
 
@@ -252,15 +304,23 @@ fn check_word(name: &str, word: &str, allowed: &[&str]) -> Result<String, Fault>
     if allowed.contains(&word) {
         return Ok(word.to_owned());
     }
-    let hint = nearest(word, allowed).map(|near| format!("; did you mean '{near}'?")).unwrap_or_else(|| ";".to_owned());
+    let hint = nearest(word, allowed)
+        .map(|near| format!("; did you mean '{near}'?"))
+        .unwrap_or_else(|| ";".to_owned());
     Err(Fault::validation(
         name,
-        format!("field '{name}' is '{}'{hint} Allowed: {}", quoted(word), allowed.join(", ")),
+        format!(
+            "field '{name}' is '{}'{hint} Allowed: {}",
+            quoted(word),
+            allowed.join(", ")
+        ),
     ))
 }
 
 fn list<'a>(name: &str, value: &'a Value, items_max: usize) -> Result<&'a [Value], Fault> {
-    let items = value.as_array().ok_or_else(|| wrong_type(name, "an array of strings", value))?;
+    let items = value
+        .as_array()
+        .ok_or_else(|| wrong_type(name, "an array of strings", value))?;
     if items.len() > items_max {
         return Err(Fault::validation(
             name,
@@ -296,15 +356,25 @@ fn outside(name: &str, actual: &str, min: &str, max: &str) -> Fault {
 
 /// `unknown field 'user_text'; did you mean 'user_message'? Allowed: ...`.
 pub(crate) fn unknown_field(name: &str, allowed: &[&str]) -> Fault {
-    let hint = nearest(name, allowed).map(|near| format!(" did you mean '{near}'?")).unwrap_or_default();
+    let hint = nearest(name, allowed)
+        .map(|near| format!(" did you mean '{near}'?"))
+        .unwrap_or_default();
     Fault::validation(
         &name.chars().take(QUOTED_CHARS_MAX).collect::<String>(),
-        format!("unknown field '{}';{hint} Allowed: {}", quoted(name), allowed.join(", ")),
+        format!(
+            "unknown field '{}';{hint} Allowed: {}",
+            quoted(name),
+            allowed.join(", ")
+        ),
     )
 }
 
 fn quoted(text: &str) -> String {
-    let mut short: String = text.chars().take(QUOTED_CHARS_MAX).flat_map(char::escape_debug).collect();
+    let mut short: String = text
+        .chars()
+        .take(QUOTED_CHARS_MAX)
+        .flat_map(char::escape_debug)
+        .collect();
     if text.chars().nth(QUOTED_CHARS_MAX).is_some() {
         short.push('…');
     }
@@ -314,7 +384,9 @@ fn quoted(text: &str) -> String {
 /// The allowed word at the smallest edit distance, unless nothing is near.
 fn nearest<'a>(word: &str, allowed: &[&'a str]) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).collect();
-    let scored = allowed.iter().map(|candidate| (distance(&word, &candidate.chars().collect::<Vec<_>>()), *candidate));
+    let scored = allowed
+        .iter()
+        .map(|candidate| (distance(&word, &candidate.chars().collect::<Vec<_>>()), *candidate));
     let (best, candidate) = scored.min_by_key(|(distance, _)| *distance)?;
     let longest = word.len().max(candidate.chars().count());
     (best * 3 <= longest * 2).then_some(candidate)
@@ -372,7 +444,10 @@ mod tests {
             Ok(_) => "ok".to_owned(),
             Err(fault) => fault.text(),
         };
-        assert!(got.starts_with(expect), "{tool} {given:?}\n  got    {got}\n  expect {expect}");
+        assert!(
+            got.starts_with(expect),
+            "{tool} {given:?}\n  got    {got}\n  expect {expect}"
+        );
     }
 
     #[test]
@@ -383,35 +458,135 @@ mod tests {
             "validation_failed: unknown field 'user_text'; did you mean 'user_message'? Allowed: user_message, \
              assistant_response, project, agent_id, session_id, observed_at",
         );
-        check("query_graph", json!({"query": "x", "zzzzzzzzzzzz": 1}), "validation_failed: unknown field 'zzzzzzzzzzzz'; Allowed:");
+        check(
+            "query_graph",
+            json!({"query": "x", "zzzzzzzzzzzz": 1}),
+            "validation_failed: unknown field 'zzzzzzzzzzzz'; Allowed:",
+        );
         check("query_graph", json!({}), "validation_failed: field 'query' is missing");
-        check("query_graph", json!({"query": 5}), "validation_failed: field 'query' must be a string, not a number");
-        check("query_graph", json!({"query": null}), "validation_failed: field 'query' must be a string, not null");
-        check("query_graph", json!({"query": "x", "max_nodes": 0}), "validation_failed: field 'max_nodes' is 0; the limit is 1 to 200");
-        check("query_graph", json!({"query": "x", "max_nodes": 201}), "validation_failed: field 'max_nodes' is 201;");
-        check("query_graph", json!({"query": "x", "max_nodes": "5"}), "validation_failed: field 'max_nodes' must be an integer");
-        check("query_graph", json!({"query": "x", "max_nodes": 5.5}), "validation_failed: field 'max_nodes' must be an integer");
+        check(
+            "query_graph",
+            json!({"query": 5}),
+            "validation_failed: field 'query' must be a string, not a number",
+        );
+        check(
+            "query_graph",
+            json!({"query": null}),
+            "validation_failed: field 'query' must be a string, not null",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "max_nodes": 0}),
+            "validation_failed: field 'max_nodes' is 0; the limit is 1 to 200",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "max_nodes": 201}),
+            "validation_failed: field 'max_nodes' is 201;",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "max_nodes": "5"}),
+            "validation_failed: field 'max_nodes' must be an integer",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "max_nodes": 5.5}),
+            "validation_failed: field 'max_nodes' must be an integer",
+        );
         check("query_graph", json!({"query": "x", "max_nodes": 5.0}), "ok");
-        check("query_graph", json!({"query": "x", "token_budget": 199}), "validation_failed: field 'token_budget' is 199;");
+        check(
+            "query_graph",
+            json!({"query": "x", "token_budget": 199}),
+            "validation_failed: field 'token_budget' is 199;",
+        );
         check("query_graph", json!({"query": "x", "retrieval_mode": "hybrid"}), "ok");
-        check("query_graph", json!({"query": "x", "retrieval_mode": "fuzion"}), "validation_failed: field 'retrieval_mode' is 'fuzion'; did you mean 'fusion'?");
-        check("query_graph", json!({"query": "x", "node_types": ["fact", "fct"]}), "validation_failed: field 'node_types' is 'fct'");
-        check("query_graph", json!({"query": "x", "tags": "a"}), "validation_failed: field 'tags' must be an array");
-        check("query_graph", json!({"query": "x", "tags": [1]}), "validation_failed: field 'tags' must be a string");
-        check("query_graph", json!({"query": "x", "tags": vec!["t"; 33]}), "validation_failed: field 'tags' has 33 entries; the limit is 32");
-        check("query_graph", json!({"query": "x", "as_of": "garbage"}), "validation_failed: field 'as_of' is 'garbage', which is not a time; write it as 2026-07-28T09:30:00Z");
-        check("query_graph", json!({"query": "x".repeat(8193)}), "payload_too_large: field 'query' has 8193 bytes; the limit is 8192");
-        check("query_graph", json!({"query": "a\u{0}b"}), "validation_failed: field 'query' has a NUL");
-        check("query_graph", json!({"query": "x", "explain": "yes"}), "validation_failed: field 'explain' must be true or false");
-        check("store_node", json!({"label": "l", "content": "c", "node_type": "thing"}), "validation_failed: field 'node_type' is 'thing'");
-        check("store_node", json!({"label": "l", "content": "c".repeat(65_537), "node_type": "fact"}), "payload_too_large: field 'content' has 65537 bytes; the limit is 65536; store one statement");
-        check("store_node", json!({"label": "l".repeat(801), "content": "c", "node_type": "fact"}), "payload_too_large: field 'label'");
-        check("store_node", json!({"label": "l", "content": "c", "node_type": "fact", "project": "p".repeat(257)}), "payload_too_large: field 'project'");
-        check("store_edge", json!({"source_id": "x", "target_id": ID, "relationship": "updates"}), "validation_failed: field 'source_id' is 'x', not an id");
-        check("store_edge", json!({"source_id": ID, "target_id": ID, "relationship": "updates", "weight": 1.5}), "validation_failed: field 'weight' is 1.5; the limit is 0 to 1");
-        check("delete_node", json!({"node_id": ID.replace('-', "")}), "validation_failed: field 'node_id'");
+        check(
+            "query_graph",
+            json!({"query": "x", "retrieval_mode": "fuzion"}),
+            "validation_failed: field 'retrieval_mode' is 'fuzion'; did you mean 'fusion'?",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "node_types": ["fact", "fct"]}),
+            "validation_failed: field 'node_types' is 'fct'",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "tags": "a"}),
+            "validation_failed: field 'tags' must be an array",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "tags": [1]}),
+            "validation_failed: field 'tags' must be a string",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "tags": vec!["t"; 33]}),
+            "validation_failed: field 'tags' has 33 entries; the limit is 32",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "as_of": "garbage"}),
+            "validation_failed: field 'as_of' is 'garbage', which is not a time; write it as 2026-07-28T09:30:00Z",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x".repeat(8193)}),
+            "payload_too_large: field 'query' has 8193 bytes; the limit is 8192",
+        );
+        check(
+            "query_graph",
+            json!({"query": "a\u{0}b"}),
+            "validation_failed: field 'query' has a NUL",
+        );
+        check(
+            "query_graph",
+            json!({"query": "x", "explain": "yes"}),
+            "validation_failed: field 'explain' must be true or false",
+        );
+        check(
+            "store_node",
+            json!({"label": "l", "content": "c", "node_type": "thing"}),
+            "validation_failed: field 'node_type' is 'thing'",
+        );
+        check(
+            "store_node",
+            json!({"label": "l", "content": "c".repeat(65_537), "node_type": "fact"}),
+            "payload_too_large: field 'content' has 65537 bytes; the limit is 65536; store one statement",
+        );
+        check(
+            "store_node",
+            json!({"label": "l".repeat(801), "content": "c", "node_type": "fact"}),
+            "payload_too_large: field 'label'",
+        );
+        check(
+            "store_node",
+            json!({"label": "l", "content": "c", "node_type": "fact", "project": "p".repeat(257)}),
+            "payload_too_large: field 'project'",
+        );
+        check(
+            "store_edge",
+            json!({"source_id": "x", "target_id": ID, "relationship": "updates"}),
+            "validation_failed: field 'source_id' is 'x', not an id",
+        );
+        check(
+            "store_edge",
+            json!({"source_id": ID, "target_id": ID, "relationship": "updates", "weight": 1.5}),
+            "validation_failed: field 'weight' is 1.5; the limit is 0 to 1",
+        );
+        check(
+            "delete_node",
+            json!({"node_id": ID.replace('-', "")}),
+            "validation_failed: field 'node_id'",
+        );
         check("delete_node", json!({"node_id": ID}), "ok");
-        check("prime_context", json!({"depth": 3, "max_subqueries": 2, "mode": "fast"}), "ok");
+        check(
+            "prime_context",
+            json!({"depth": 3, "max_subqueries": 2, "mode": "fast"}),
+            "ok",
+        );
         check("memory_capabilities", json!({}), "ok");
     }
 
@@ -423,7 +598,10 @@ mod tests {
     #[test]
     fn fingerprints_ignore_order_and_cursor() {
         let print = |value: Value| fingerprint("t", value.as_object().expect("object"));
-        assert_eq!(print(json!({"a": 1, "b": "x"})), print(json!({"b": "x", "a": 1, "cursor": "c"})));
+        assert_eq!(
+            print(json!({"a": 1, "b": "x"})),
+            print(json!({"b": "x", "a": 1, "cursor": "c"}))
+        );
         assert_ne!(print(json!({"a": 1})), print(json!({"a": 2})));
     }
 }

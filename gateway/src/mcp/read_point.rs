@@ -18,7 +18,9 @@ pub(crate) struct ReadPoints {
 
 impl ReadPoints {
     pub(crate) fn new(cluster_secret: &[u8]) -> Self {
-        Self { key: keyed_hash(cluster_secret, &[b"waggle read point v1"]) }
+        Self {
+            key: keyed_hash(cluster_secret, &[b"waggle read point v1"]),
+        }
     }
 
     pub(crate) fn seal(&self, point: &ReadPoint, tenant: &str) -> String {
@@ -33,13 +35,21 @@ impl ReadPoints {
 
     /// The applied index to wait for. A tenant that moved to another shard has its data there already.
     pub(crate) fn open(&self, text: &str, tenant: &str) -> Result<u64, Fault> {
-        let refused = || Fault::validation("waggle/readAfter", "_meta 'waggle/readAfter' is not a read_at of this tenant");
+        let refused = || {
+            Fault::validation(
+                "waggle/readAfter",
+                "_meta 'waggle/readAfter' is not a read_at of this tenant",
+            )
+        };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| refused())?;
         let (body, tag) = bytes.split_at_checked(BODY_BYTES).ok_or_else(refused)?;
         if !bool::from(self.tag(body, tenant).ct_eq(tag)) {
             return Err(refused());
         }
-        let index = body.get(4..12).and_then(|index| index.try_into().ok()).ok_or_else(refused)?;
+        let index = body
+            .get(4..12)
+            .and_then(|index| index.try_into().ok())
+            .ok_or_else(refused)?;
         Ok(u64::from_be_bytes(index))
     }
 
@@ -58,7 +68,14 @@ mod tests {
     #[test]
     fn a_read_point_comes_back_to_its_tenant_only() {
         let points = ReadPoints::new(&[3; 32]);
-        let sealed = points.seal(&ReadPoint { shard: 1, applied_index: 77, stamp: 5 }, "acme");
+        let sealed = points.seal(
+            &ReadPoint {
+                shard: 1,
+                applied_index: 77,
+                stamp: 5,
+            },
+            "acme",
+        );
         assert_eq!(points.open(&sealed, "acme"), Ok(77));
         assert!(points.open(&sealed, "other").is_err());
         assert!(points.open("AAAA", "acme").is_err());

@@ -191,11 +191,9 @@ impl Answer {
             structured.insert("sections".into(), self.build_sections(items));
         }
         let mut lists: Vec<(&str, Vec<Value>)> = self.lists.iter().map(|list| (*list, Vec::new())).collect();
-        let mut add = |list: &'static str, value: &Value| {
-            match lists.iter_mut().find(|(known, _)| *known == list) {
-                Some((_, values)) => values.push(value.clone()),
-                None => lists.push((list, vec![value.clone()])),
-            }
+        let mut add = |list: &'static str, value: &Value| match lists.iter_mut().find(|(known, _)| *known == list) {
+            Some((_, values)) => values.push(value.clone()),
+            None => lists.push((list, vec![value.clone()])),
         };
         for item in items {
             if let Place::List(list) = item.place {
@@ -215,7 +213,11 @@ impl Answer {
         }
         if let (true, Some(seal)) = (truncated, seal) {
             let hashes: Vec<u32> = items.iter().map(|item| item.hash).collect();
-            let cursor = seal(&hashes, left_in(self.items.get(shown..).unwrap_or_default()), self.read_stamp);
+            let cursor = seal(
+                &hashes,
+                left_in(self.items.get(shown..).unwrap_or_default()),
+                self.read_stamp,
+            );
             structured.insert("next_cursor".into(), cursor.into());
         }
         if seal.is_some() {
@@ -229,7 +231,10 @@ impl Answer {
 
     fn build_sections(&self, items: &[Item]) -> Value {
         let of = |number: usize| {
-            items.iter().filter(move |item| item.place == Place::Section(number)).map(|item| item.value.clone())
+            items
+                .iter()
+                .filter(move |item| item.place == Place::Section(number))
+                .map(|item| item.value.clone())
         };
         self.sections
             .iter()
@@ -249,7 +254,9 @@ impl Answer {
             if over == 0 {
                 return built;
             }
-            let Some(item) = self.items.first_mut() else { return self.cut_head(bytes_max, seal) };
+            let Some(item) = self.items.first_mut() else {
+                return self.cut_head(bytes_max, seal);
+            };
             if !cut_longest(&mut item.value, over) && item.also.pop().is_none() && !drop_longest_list(&mut item.value) {
                 return self.cut_head(bytes_max, seal);
             }
@@ -294,14 +301,18 @@ impl Needs {
 }
 
 fn left_in(items: &[Item]) -> Left {
-    let count = |what: Count| {
-        u16::try_from(items.iter().filter(|item| item.count == what).count()).unwrap_or(u16::MAX)
-    };
-    Left { nodes: count(Count::Node), turns: count(Count::Turn) }
+    let count = |what: Count| u16::try_from(items.iter().filter(|item| item.count == what).count()).unwrap_or(u16::MAX);
+    Left {
+        nodes: count(Count::Node),
+        turns: count(Count::Turn),
+    }
 }
 
 fn structured_and_text(structured: &Map<String, Value>) -> Fitted {
-    Fitted { text: text::render(structured), structured: Value::Object(structured.clone()) }
+    Fitted {
+        text: text::render(structured),
+        structured: Value::Object(structured.clone()),
+    }
 }
 
 pub(crate) fn is_empty(value: &Value) -> bool {
@@ -324,9 +335,14 @@ fn cut_longest(value: &mut Value, over: usize) -> bool {
             _ => None,
         }
     }
-    let Some(text) = longest(value).filter(|text| text.len() > UNCUT_BYTES) else { return false };
+    let Some(text) = longest(value).filter(|text| text.len() > UNCUT_BYTES) else {
+        return false;
+    };
     // Escapes make a byte up to six long: cutting half of what is over, then looking again, wastes little.
-    let target = text.len().saturating_sub((over / 2).max(8)).max(UNCUT_BYTES.saturating_sub(4));
+    let target = text
+        .len()
+        .saturating_sub((over / 2).max(8))
+        .max(UNCUT_BYTES.saturating_sub(4));
     let mut end = target;
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -337,7 +353,9 @@ fn cut_longest(value: &mut Value, over: usize) -> bool {
 }
 
 fn drop_longest_list(value: &mut Value) -> bool {
-    let Some(fields) = value.as_object_mut() else { return false };
+    let Some(fields) = value.as_object_mut() else {
+        return false;
+    };
     let longest = fields
         .iter()
         .filter(|(_, value)| value.is_array() || value.is_object())
@@ -363,7 +381,10 @@ mod tests {
     use super::*;
 
     fn answer(count: usize, content_bytes: usize) -> Answer {
-        let mut answer = Answer { lists: vec!["nodes", "edges"], ..Answer::default() };
+        let mut answer = Answer {
+            lists: vec!["nodes", "edges"],
+            ..Answer::default()
+        };
         answer.put("query", "q");
         for number in 0..count {
             let id = [u8::try_from(number % 256).unwrap_or(0); 16];
@@ -383,7 +404,11 @@ mod tests {
             for content_bytes in [3, 90, 600, 5_000, 65_000] {
                 for tokens in [200, 350, 2_000, 20_000] {
                     let fitted = answer(count, content_bytes).fit(tokens, Some(&seal));
-                    assert!(fitted.bytes() <= tokens * 4, "{count} x {content_bytes} in {tokens}: {}", fitted.bytes());
+                    assert!(
+                        fitted.bytes() <= tokens * 4,
+                        "{count} x {content_bytes} in {tokens}: {}",
+                        fitted.bytes()
+                    );
                     let nodes = fitted.structured["nodes"].as_array().map_or(0, Vec::len);
                     assert_eq!(nodes == 0, count == 0, "{count} x {content_bytes} in {tokens}");
                     assert_eq!(fitted.structured["truncated"], nodes < count);
@@ -406,8 +431,16 @@ mod tests {
     fn links_come_with_their_ends() {
         let seal = |_: &[u32], _: Left, _: i64| "c".repeat(100);
         let mut answer = answer(100, 90);
-        answer.attached.push(Attached { list: "edges", value: json!({"id": "e1"}), needs: Needs::Both([0; 16], [1; 16]) });
-        answer.attached.push(Attached { list: "edges", value: json!({"id": "e2"}), needs: Needs::Both([0; 16], [99; 16]) });
+        answer.attached.push(Attached {
+            list: "edges",
+            value: json!({"id": "e1"}),
+            needs: Needs::Both([0; 16], [1; 16]),
+        });
+        answer.attached.push(Attached {
+            list: "edges",
+            value: json!({"id": "e2"}),
+            needs: Needs::Both([0; 16], [99; 16]),
+        });
         let fitted = answer.fit(2_000, Some(&seal));
         assert_eq!(fitted.structured["edges"], json!([{"id": "e1"}]));
     }

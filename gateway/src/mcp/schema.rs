@@ -69,10 +69,26 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    pub(crate) const READS: Self = Self { read_only: true, destructive: false, idempotent: true };
-    pub(crate) const ADDS: Self = Self { read_only: false, destructive: false, idempotent: false };
-    pub(crate) const ADDS_ONCE: Self = Self { read_only: false, destructive: false, idempotent: true };
-    pub(crate) const DESTROYS: Self = Self { read_only: false, destructive: true, idempotent: true };
+    pub(crate) const READS: Self = Self {
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+    };
+    pub(crate) const ADDS: Self = Self {
+        read_only: false,
+        destructive: false,
+        idempotent: false,
+    };
+    pub(crate) const ADDS_ONCE: Self = Self {
+        read_only: false,
+        destructive: false,
+        idempotent: true,
+    };
+    pub(crate) const DESTROYS: Self = Self {
+        read_only: false,
+        destructive: true,
+        idempotent: true,
+    };
 }
 
 /// One row of the table.
@@ -115,16 +131,40 @@ pub(crate) struct Field {
 #[derive(Debug)]
 pub(crate) enum FieldKind {
     /// Up to so many bytes of UTF-8.
-    Text { bytes_max: usize, default: Option<&'static str> },
+    Text {
+        bytes_max: usize,
+        default: Option<&'static str>,
+    },
     /// One of a closed list; aliases are accepted, but not listed.
-    Word { allowed: fn() -> Vec<&'static str>, aliases: &'static [(&'static str, &'static str)], default: Option<&'static str> },
-    Integer { min: i64, max: i64, default: Option<i64> },
-    Number { min: f64, max: f64, default: Option<f64> },
-    Flag { default: bool },
+    Word {
+        allowed: fn() -> Vec<&'static str>,
+        aliases: &'static [(&'static str, &'static str)],
+        default: Option<&'static str>,
+    },
+    Integer {
+        min: i64,
+        max: i64,
+        default: Option<i64>,
+    },
+    Number {
+        min: f64,
+        max: f64,
+        default: Option<f64>,
+    },
+    Flag {
+        default: bool,
+    },
     /// `empty` says whether leaving it out means the empty list.
-    Texts { items_max: usize, bytes_max: usize, empty: bool },
+    Texts {
+        items_max: usize,
+        bytes_max: usize,
+        empty: bool,
+    },
     /// As Texts, of a closed list.
-    Words { items_max: usize, allowed: fn() -> Vec<&'static str> },
+    Words {
+        items_max: usize,
+        allowed: fn() -> Vec<&'static str>,
+    },
     /// A UUID.
     Id,
     Time,
@@ -132,15 +172,33 @@ pub(crate) enum FieldKind {
 
 impl Field {
     pub(crate) const fn new(name: &'static str, kind: FieldKind, description: &'static str) -> Self {
-        Self { name, kind, required: false, description, listed: true }
+        Self {
+            name,
+            kind,
+            required: false,
+            description,
+            listed: true,
+        }
     }
 
     pub(crate) const fn required(name: &'static str, kind: FieldKind, description: &'static str) -> Self {
-        Self { name, kind, required: true, description, listed: true }
+        Self {
+            name,
+            kind,
+            required: true,
+            description,
+            listed: true,
+        }
     }
 
     pub(crate) const fn unlisted(name: &'static str, kind: FieldKind) -> Self {
-        Self { name, kind, required: false, description: "", listed: false }
+        Self {
+            name,
+            kind,
+            required: false,
+            description: "",
+            listed: false,
+        }
     }
 
     /// Its part of the schema: primitives, enums and defaults only.
@@ -154,16 +212,19 @@ impl Field {
             FieldKind::Integer { default, .. } if self.name == "token_budget" => {
                 with_default(json!({"type": "integer"}), default.map(Value::from))
             }
-            FieldKind::Integer { min, max, default } => {
-                with_default(json!({"type": "integer", "minimum": min, "maximum": max}), default.map(Value::from))
-            }
-            FieldKind::Number { min, max, default } => {
-                with_default(json!({"type": "number", "minimum": min, "maximum": max}), default.map(Value::from))
-            }
+            FieldKind::Integer { min, max, default } => with_default(
+                json!({"type": "integer", "minimum": min, "maximum": max}),
+                default.map(Value::from),
+            ),
+            FieldKind::Number { min, max, default } => with_default(
+                json!({"type": "number", "minimum": min, "maximum": max}),
+                default.map(Value::from),
+            ),
             FieldKind::Flag { default } => json!({"type": "boolean", "default": default}),
-            FieldKind::Texts { empty, .. } => {
-                with_default(json!({"type": "array", "items": {"type": "string"}}), empty.then(|| json!([])))
-            }
+            FieldKind::Texts { empty, .. } => with_default(
+                json!({"type": "array", "items": {"type": "string"}}),
+                empty.then(|| json!([])),
+            ),
             FieldKind::Words { allowed, .. } => {
                 json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
             }
@@ -313,7 +374,12 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         scopes: KeyScopes::GRAPH_WRITE,
         hints: Hints::ADDS,
         core: false,
-        fields: &[fields::NODE_ID, fields::UPDATE_NODE, fields::VALIDITY, fields::EXPECTED_VERSION],
+        fields: &[
+            fields::NODE_ID,
+            fields::UPDATE_NODE,
+            fields::VALIDITY,
+            fields::EXPECTED_VERSION,
+        ],
     },
 ];
 
@@ -329,7 +395,10 @@ const NAME_ALIASES: &[(&str, ToolKind)] = &[
 
 /// The tool that a name means.
 pub(crate) fn find_tool(name: &str) -> Option<&'static ToolSpec> {
-    let kind = NAME_ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, kind)| *kind);
+    let kind = NAME_ALIASES
+        .iter()
+        .find(|(alias, _)| *alias == name)
+        .map(|(_, kind)| *kind);
     TOOLS.iter().find(|tool| tool.name == name || Some(tool.kind) == kind)
 }
 
@@ -339,7 +408,11 @@ pub(crate) fn input_schema(tool: &ToolSpec) -> JsonObject {
     for field in tool.fields().filter(|field| field.listed) {
         properties.insert(field.name.into(), field.schema());
     }
-    let required: Vec<&str> = tool.fields().filter(|field| field.required).map(|field| field.name).collect();
+    let required: Vec<&str> = tool
+        .fields()
+        .filter(|field| field.required)
+        .map(|field| field.name)
+        .collect();
     let mut schema = JsonObject::new();
     schema.insert("type".into(), "object".into());
     schema.insert("properties".into(), Value::Object(properties));
@@ -419,7 +492,11 @@ mod tests {
         assert!(TOOLS.iter().is_sorted_by_key(|tool| tool.name));
         for tool in &TOOLS {
             assert!(tool.name.len() <= 40);
-            assert!(tool.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", tool.name);
+            assert!(
+                tool.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
+                "{}",
+                tool.name
+            );
             assert!(!tool.title.is_empty() && !tool.description.is_empty());
         }
     }
@@ -432,7 +509,16 @@ mod tests {
             assert_eq!(schema["type"], "object");
             assert_eq!(schema["additionalProperties"], false);
             let text = schema.to_string();
-            for word in ["$ref", "$defs", "anyOf", "oneOf", "allOf", "\"null\"", "\"format\"", "nullable"] {
+            for word in [
+                "$ref",
+                "$defs",
+                "anyOf",
+                "oneOf",
+                "allOf",
+                "\"null\"",
+                "\"format\"",
+                "nullable",
+            ] {
                 assert!(!text.contains(word), "{} has {word}", tool.name);
             }
             let mut names = std::collections::BTreeSet::new();

@@ -58,7 +58,11 @@ pub(crate) fn service(app: Arc<App>, set: ToolSet, abandon: &CancellationToken) 
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let mcp = Mcp { app, set };
-    StreamableHttpService::new(move || Ok(mcp.clone()), Arc::new(NeverSessionManager::default()), config)
+    StreamableHttpService::new(
+        move || Ok(mcp.clone()),
+        Arc::new(NeverSessionManager::default()),
+        config,
+    )
 }
 
 /// What the gate put into the request.
@@ -72,14 +76,20 @@ fn asked(context: &RequestContext<RoleServer>) -> Result<Asked<'_>, ErrorData> {
     let found = context.extensions.get::<Parts>().and_then(|parts| {
         let caller = parts.extensions.get::<Caller>()?;
         let HttpRequestId(request_id) = parts.extensions.get::<HttpRequestId>()?;
-        Some(Asked { caller, request_id, parts })
+        Some(Asked {
+            caller,
+            request_id,
+            parts,
+        })
     });
     // Unreachable behind the gate.
     found.ok_or_else(|| ErrorData::internal_error("the request has no principal", None))
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+    context
+        .protocol_version()
+        .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 impl Mcp {
@@ -150,15 +160,19 @@ impl Mcp {
 fn request_id(context: &RequestContext<RoleServer>, asked: &Asked<'_>) -> Result<String, Fault> {
     let in_meta = match context.meta.get("waggle/requestId") {
         None => None,
-        Some(value) => Some(value.as_str().ok_or_else(|| {
-            Fault::validation("waggle/requestId", "_meta 'waggle/requestId' must be a string")
-        })?),
+        Some(value) => Some(
+            value
+                .as_str()
+                .ok_or_else(|| Fault::validation("waggle/requestId", "_meta 'waggle/requestId' must be a string"))?,
+        ),
     };
     let in_header = match asked.parts.headers.get("idempotency-key") {
         None => None,
-        Some(value) => Some(value.to_str().map_err(|_| {
-            Fault::validation("Idempotency-Key", "the header Idempotency-Key must be plain text")
-        })?),
+        Some(value) => Some(
+            value
+                .to_str()
+                .map_err(|_| Fault::validation("Idempotency-Key", "the header Idempotency-Key must be plain text"))?,
+        ),
     };
     let id = match (in_meta, in_header) {
         (Some(one), Some(two)) if one != two => {
@@ -173,14 +187,21 @@ fn request_id(context: &RequestContext<RoleServer>, asked: &Asked<'_>) -> Result
     if id.is_empty() || id.len() > REQUEST_ID_BYTES_MAX {
         return Err(Fault::validation(
             "waggle/requestId",
-            format!("the request id has {} bytes; the limit is 1 to {REQUEST_ID_BYTES_MAX}", id.len()),
+            format!(
+                "the request id has {} bytes; the limit is 1 to {REQUEST_ID_BYTES_MAX}",
+                id.len()
+            ),
         ));
     }
     Ok(id.to_owned())
 }
 
 fn is_bounded(context: &RequestContext<RoleServer>) -> Result<bool, Fault> {
-    match context.meta.get("waggle/consistency").map(|value| value.as_str().unwrap_or_default()) {
+    match context
+        .meta
+        .get("waggle/consistency")
+        .map(|value| value.as_str().unwrap_or_default())
+    {
         None | Some("linearizable") => Ok(false),
         Some("bounded") => Ok(true),
         Some(_) => Err(Fault::validation(
@@ -193,7 +214,9 @@ fn is_bounded(context: &RequestContext<RoleServer>) -> Result<bool, Fault> {
 fn read_after(app: &App, context: &RequestContext<RoleServer>, caller: &Caller) -> Result<u64, Fault> {
     match context.meta.get("waggle/readAfter") {
         None => Ok(0),
-        Some(value) => app.read_points.open(value.as_str().unwrap_or_default(), caller.tenant.as_str()),
+        Some(value) => app
+            .read_points
+            .open(value.as_str().unwrap_or_default(), caller.tenant.as_str()),
     }
 }
 
@@ -214,14 +237,23 @@ fn tool_result(outcome: Result<Fitted, Fault>, request_id: &str) -> CallToolResu
 
 impl ServerHandler for Mcp {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().enable_completions().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .enable_completions()
+            .build();
         let mut identity = Implementation::new("waggle", env!("CARGO_PKG_VERSION"));
         identity.title = Some("Waggle memory".to_owned());
-        ServerConfig::new(capabilities).with_server_info(identity).with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities)
+            .with_server_info(identity)
+            .with_instructions(INSTRUCTIONS)
     }
 
-    fn discover(&self, _: RequestContext<RoleServer>) -> impl Future<Output = Result<DiscoverResult, ErrorData>> + Send + '_ {
+    fn discover(
+        &self,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<DiscoverResult, ErrorData>> + Send + '_ {
         let versions = self.supported_protocol_versions().into_owned();
         let answer = DiscoverResult::from_server_info(versions, self.get_info())
             .with_ttl_ms(LIST_TTL_MS)
@@ -236,7 +268,11 @@ impl ServerHandler for Mcp {
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = schema::list_tools(self.set, asked(&context)?.caller.scopes);
         let list = ListToolsResult::with_all_items(tools);
-        Ok(if is_modern(&context) { list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private) } else { list })
+        Ok(if is_modern(&context) {
+            list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private)
+        } else {
+            list
+        })
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -251,7 +287,10 @@ impl ServerHandler for Mcp {
         let asked = asked(&context)?;
         let Some(tool) = schema::find_tool(&request.name) else {
             let name: String = request.name.chars().take(64).flat_map(char::escape_debug).collect();
-            return Err(ErrorData::invalid_params(format!("unknown tool '{name}'; tools/list names all"), None));
+            return Err(ErrorData::invalid_params(
+                format!("unknown tool '{name}'; tools/list names all"),
+                None,
+            ));
         };
         if !self.set.has(tool) {
             let what = format!("tool '{}' is not on {}; call it on /mcp", tool.name, self.set.path());
@@ -265,7 +304,12 @@ impl ServerHandler for Mcp {
             }
             Err(fault) => {
                 if fault.status >= 500 {
-                    tracing::warn!(tool = tool.name, code = fault.code, request_id = asked.request_id, "a call failed");
+                    tracing::warn!(
+                        tool = tool.name,
+                        code = fault.code,
+                        request_id = asked.request_id,
+                        "a call failed"
+                    );
                 }
                 fault.code
             }
@@ -280,7 +324,11 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let list = ListPromptsResult::with_all_items(vec![policy::prompt()]);
-        Ok(if is_modern(&context) { list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private) } else { list })
+        Ok(if is_modern(&context) {
+            list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private)
+        } else {
+            list
+        })
     }
 
     async fn get_prompt(
@@ -297,7 +345,11 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let list = ListResourcesResult::with_all_items(policy::resources());
-        Ok(if is_modern(&context) { list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private) } else { list })
+        Ok(if is_modern(&context) {
+            list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private)
+        } else {
+            list
+        })
     }
 
     async fn list_resource_templates(
@@ -306,7 +358,11 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let list = ListResourceTemplatesResult::with_all_items(Vec::new());
-        Ok(if is_modern(&context) { list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private) } else { list })
+        Ok(if is_modern(&context) {
+            list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private)
+        } else {
+            list
+        })
     }
 
     async fn read_resource(
@@ -315,22 +371,29 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let asked = asked(&context)?;
-        let refused = |fault: Fault| {
-            ErrorData::internal_error(fault.text(), Some(fault.fields(asked.request_id).into()))
-        };
+        let refused =
+            |fault: Fault| ErrorData::internal_error(fault.text(), Some(fault.fields(asked.request_id).into()));
         let (text, ttl_ms) = match request.uri.as_str() {
             policy::POLICY_URI => (policy::POLICY.to_owned(), LIST_TTL_MS),
             uri @ (policy::STATS_URI | policy::RECENT_URI) => {
                 asked.caller.require(KeyScopes::GRAPH_READ).map_err(refused)?;
                 let _pass = self.app.rates.enter(asked.caller, Cost::Read).map_err(refused)?;
-                let reply =
-                    get_stats::ask(&self.app, asked.caller, &self.plain_read(&asked), "").await.map_err(refused)?;
-                let text = if uri == policy::STATS_URI { policy::stats_text(&reply) } else { policy::recent_text(&reply) };
+                let reply = get_stats::ask(&self.app, asked.caller, &self.plain_read(&asked), "")
+                    .await
+                    .map_err(refused)?;
+                let text = if uri == policy::STATS_URI {
+                    policy::stats_text(&reply)
+                } else {
+                    policy::recent_text(&reply)
+                };
                 (text, 0)
             }
             _ => {
                 let uri: String = request.uri.chars().take(256).collect();
-                return Err(ErrorData::resource_not_found("unknown resource; resources/list names all", Some(json!({"uri": uri}))));
+                return Err(ErrorData::resource_not_found(
+                    "unknown resource; resources/list names all",
+                    Some(json!({"uri": uri})),
+                ));
             }
         };
         let contents = vec![ResourceContents::text(text, request.uri)];
@@ -353,11 +416,22 @@ impl ServerHandler for Mcp {
         if !known_prompt || !asked.caller.scopes.contains(KeyScopes::GRAPH_READ) {
             return empty();
         }
-        let Ok(_pass) = self.app.rates.enter(asked.caller, Cost::Read) else { return empty() };
-        let names = policy::known_names(&self.app, asked.caller, &self.plain_read(&asked), &request.argument.name).await;
+        let Ok(_pass) = self.app.rates.enter(asked.caller, Cost::Read) else {
+            return empty();
+        };
+        let names = policy::known_names(
+            &self.app,
+            asked.caller,
+            &self.plain_read(&asked),
+            &request.argument.name,
+        )
+        .await;
         let prefix = request.argument.value.to_lowercase();
-        let mut values: Vec<String> =
-            names.unwrap_or_default().into_iter().filter(|name| name.to_lowercase().starts_with(&prefix)).collect();
+        let mut values: Vec<String> = names
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|name| name.to_lowercase().starts_with(&prefix))
+            .collect();
         values.truncate(CompletionInfo::MAX_VALUES);
         let info = CompletionInfo::with_all_values(values).unwrap_or_default();
         Ok(CompleteResult::new(info))

@@ -28,7 +28,9 @@ pub(crate) fn render(answer: &Map<String, Value>) -> String {
     let mut text = String::new();
     for (key, value) in answer {
         match value {
-            Value::Array(sections) if key == "sections" => sections.iter().for_each(|section| render_section(&mut text, section)),
+            Value::Array(sections) if key == "sections" => {
+                sections.iter().for_each(|section| render_section(&mut text, section))
+            }
             Value::Array(items) if items.iter().any(Value::is_object) => {
                 text.push_str(key);
                 text.push_str(":\n");
@@ -132,7 +134,9 @@ fn inline(text: &mut String, key: &str, value: &Value) {
 fn is_plain(word: &str) -> bool {
     !word.is_empty()
         && word.len() <= 64
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':' | b'.' | b'+' | b'/'))
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':' | b'.' | b'+' | b'/'))
 }
 
 #[cfg(test)]

@@ -25,7 +25,11 @@ pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
         return Ok(Millis(instant.as_millisecond()));
     }
     // A date alone is the start of that day; jiff would also read a date out of a longer text.
-    let date: Date = if text.len() == 10 { text.parse().map_err(|_| wrong())? } else { return Err(wrong()) };
+    let date: Date = if text.len() == 10 {
+        text.parse().map_err(|_| wrong())?
+    } else {
+        return Err(wrong());
+    };
     start_of(date).ok_or_else(wrong)
 }
 
@@ -48,8 +52,12 @@ fn ago(text: &str, now: Millis) -> Option<Millis> {
 }
 
 fn calendar(words: &str, now: Millis) -> Option<Millis> {
-    let today = TimeZone::UTC.to_datetime(Timestamp::from_millisecond(now.0).ok()?).date();
-    let monday = today.checked_sub(Span::new().days(i64::from(today.weekday().to_monday_zero_offset()))).ok()?;
+    let today = TimeZone::UTC
+        .to_datetime(Timestamp::from_millisecond(now.0).ok()?)
+        .date();
+    let monday = today
+        .checked_sub(Span::new().days(i64::from(today.weekday().to_monday_zero_offset())))
+        .ok()?;
     let first = today.first_of_month();
     let date = match words {
         "today" => today,
@@ -75,7 +83,12 @@ mod tests {
 
     fn check(text: &str, expect: &str) {
         // A Wednesday.
-        let now = Millis("2026-07-29T10:20:30.123Z".parse::<Timestamp>().expect("now").as_millisecond());
+        let now = Millis(
+            "2026-07-29T10:20:30.123Z"
+                .parse::<Timestamp>()
+                .expect("now")
+                .as_millisecond(),
+        );
         let got = parse(text, now).map_or_else(|why| format!("error: {why}"), |at| at.to_string());
         assert!(got.starts_with(expect), "{text}: {got}");
     }
@@ -97,7 +110,17 @@ mod tests {
         check("this month", "2026-07-01T00:00:00.000Z");
         check("last month", "2026-06-01T00:00:00.000Z");
         check("recently", "2026-07-15T10:20:30.123Z");
-        for wrong in ["garbage", "2026-13-01", "2026-02-30", "", "5y", "2026-01-02T03:04:05", "12:00", "d", "-3d"] {
+        for wrong in [
+            "garbage",
+            "2026-13-01",
+            "2026-02-30",
+            "",
+            "5y",
+            "2026-01-02T03:04:05",
+            "12:00",
+            "d",
+            "-3d",
+        ] {
             check(wrong, "error: is not a time; write it as 2026-07-28T09:30:00Z");
         }
     }

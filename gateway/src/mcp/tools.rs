@@ -82,11 +82,18 @@ impl ToolCall<'_> {
         if !pages {
             return answer.fit(crate::mcp::result::UNPAGED_TOKENS_MAX, None);
         }
-        let walk = self.walk.clone().unwrap_or_else(|| Walk { started: self.now, ..Walk::default() });
+        let walk = self.walk.clone().unwrap_or_else(|| Walk {
+            started: self.now,
+            ..Walk::default()
+        });
         let seal = |shown: &[u32], left: Left, read_stamp: i64| {
             let walk = Walk {
                 started: walk.started,
-                read_stamp: if walk.read_stamp == 0 { read_stamp } else { walk.read_stamp },
+                read_stamp: if walk.read_stamp == 0 {
+                    read_stamp
+                } else {
+                    walk.read_stamp
+                },
                 left,
                 position: walk.position.after(shown),
             };

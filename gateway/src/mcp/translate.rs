@@ -124,10 +124,21 @@ pub(crate) fn brief_node(memory: &wire::Memory) -> Fields {
         .with_if(cut, "content_truncated", true)
         .with("node_type", kind(memory.kind))
         .with("tags", json!(tags))
-        .with("project", memory.scope.as_ref().map_or("", |scope| scope.project.as_str()))
-        .with_if(memory.confidence != u32::from(Confidence::Explicit.number()), "confidence", confidence(memory.confidence))
+        .with(
+            "project",
+            memory.scope.as_ref().map_or("", |scope| scope.project.as_str()),
+        )
+        .with_if(
+            memory.confidence != u32::from(Confidence::Explicit.number()),
+            "confidence",
+            confidence(memory.confidence),
+        )
         .with_if(memory.state != "current", "state", memory.state.as_str())
-        .with_if(memory.valid_from != memory.recorded_at, "valid_from", time(memory.valid_from))
+        .with_if(
+            memory.valid_from != memory.recorded_at,
+            "valid_from",
+            time(memory.valid_from),
+        )
         .with("valid_to", memory.valid_to.map(time))
         .with("due", memory.due.map(time))
         .with("superseded_by", id(&memory.superseded_by))
@@ -171,8 +182,20 @@ pub(crate) fn full_node(memory: &wire::Memory, tenant: &str) -> Fields {
         .with("conflicts", conflict_marks(&memory.conflicts))
         .with("updated_by", updated_by(&memory.conflicts))
         .with("evidence_count", memory.evidence_count)
-        .with("evidence_records", memory.evidence.iter().map(evidence).collect::<Vec<_>>())
-        .with("embedding_status", if memory.awaits_vector { "pending" } else if memory.has_vector { "ready" } else { "none" })
+        .with(
+            "evidence_records",
+            memory.evidence.iter().map(evidence).collect::<Vec<_>>(),
+        )
+        .with(
+            "embedding_status",
+            if memory.awaits_vector {
+                "pending"
+            } else if memory.has_vector {
+                "ready"
+            } else {
+                "none"
+            },
+        )
 }
 
 fn evidence(evidence: &wire::Evidence) -> Value {
@@ -208,7 +231,10 @@ fn conflict_marks(marks: &[wire::ConflictMark]) -> Vec<Value> {
 
 /// The other end of an open `updates` link that would replace this memory.
 fn updated_by(marks: &[wire::ConflictMark]) -> String {
-    marks.iter().find(|mark| mark.updated_by_other && !mark.resolved).map_or_else(String::new, |mark| id(&mark.with))
+    marks
+        .iter()
+        .find(|mark| mark.updated_by_other && !mark.resolved)
+        .map_or_else(String::new, |mark| id(&mark.with))
 }
 
 fn is_bookkeeping(tag: &str) -> bool {
@@ -222,7 +248,11 @@ pub(crate) fn brief_edge(link: &wire::Link) -> Fields {
         .with("source_id", id(&link.source))
         .with("target_id", id(&link.target))
         .with("relationship", relationship(link.relationship))
-        .with_if(link.weight_thousandths != 1000, "weight", thousandths(link.weight_thousandths))
+        .with_if(
+            link.weight_thousandths != 1000,
+            "weight",
+            thousandths(link.weight_thousandths),
+        )
         .with("confidence", confidence(link.confidence))
         .with("reason", link.reason.as_str())
         .with("state", state(link))
@@ -235,7 +265,11 @@ pub(crate) fn full_edge(link: &wire::Link) -> Fields {
             .with("state", if resolution.resolved { "resolved" } else { "open" })
             .with("winner", id(&resolution.winner))
             .with("note", resolution.note.as_str())
-            .with_if(resolution.resolved, "kind", if resolution.stated { "stated" } else { "decided" })
+            .with_if(
+                resolution.resolved,
+                "kind",
+                if resolution.stated { "stated" } else { "decided" },
+            )
             .with("by", resolution.by.as_str())
             .with("at", resolution.at.map(time))
             .value()
@@ -325,7 +359,8 @@ pub(crate) fn node_hit(hit: &wire::NodeHit) -> Value {
         fields = fields.with("tags", json!(memory.tags));
     }
     fields
-        .with("score", score(hit.score))
+        // A brief ranks by section, not by score.
+        .with_if(hit.score != 0.0, "score", score(hit.score))
         .with_if(hit.support, "support", true)
         .with("turn_ids", ids(&hit.turn_ids))
         .with_if(hit.learned_later, "learned_later", true)

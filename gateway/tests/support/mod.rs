@@ -1,6 +1,7 @@
 //! A gateway before a scripted node: both services in this process, over an in-memory pipe.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
+#![allow(clippy::disallowed_methods, reason = "tasks of a test end with it")]
 
 pub mod stub;
 
@@ -77,7 +78,13 @@ impl Running {
         let shutdown = CancellationToken::new();
         tokio::spawn(gateway.serve(shutdown.clone()));
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { public, admin, stub, shutdown, client }
+        Self {
+            public,
+            admin,
+            stub,
+            shutdown,
+            client,
+        }
     }
 
     /// A key of tenant `acme` with these scopes.
@@ -100,11 +107,17 @@ impl Running {
         } else {
             serde_json::from_slice(&bytes).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&bytes).as_ref()))
         };
-        Reply { status: parts.status, headers: parts.headers, body }
+        Reply {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+        }
     }
 
     pub fn request(&self, method: Method, path: &str, key: Option<&str>) -> http::request::Builder {
-        let builder = Request::builder().method(method).uri(format!("http://{}{path}", self.public));
+        let builder = Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.public));
         match key {
             Some(key) => builder.header("authorization", format!("Bearer {key}")),
             None => builder,
@@ -127,7 +140,9 @@ impl Running {
 
     /// The result of a tool call.
     pub async fn call(&self, key: &str, tool: &str, arguments: Value) -> Value {
-        let reply = self.rpc("/mcp", key, "tools/call", json!({"name": tool, "arguments": arguments})).await;
+        let reply = self
+            .rpc("/mcp", key, "tools/call", json!({"name": tool, "arguments": arguments}))
+            .await;
         assert_eq!(reply.status, StatusCode::OK, "{:?}", reply.body);
         let result = reply.body["result"].clone();
         assert!(result.is_object(), "{:?}", reply.body);
@@ -135,11 +150,17 @@ impl Running {
     }
 
     pub async fn admin(&self, method: Method, path: &str, key: Option<&str>, body: Value) -> Reply {
-        let mut builder = Request::builder().method(method).uri(format!("http://{}{path}", self.admin));
+        let mut builder = Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.admin));
         if let Some(key) = key {
             builder = builder.header("authorization", format!("Bearer {key}"));
         }
-        let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        let bytes = if body.is_null() {
+            Bytes::new()
+        } else {
+            Bytes::from(body.to_string())
+        };
         self.send(builder.body(Full::new(bytes)).expect("a request")).await
     }
 }

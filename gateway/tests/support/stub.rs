@@ -40,17 +40,31 @@ impl Stub {
             scopes: u32::from(scopes.bits()),
             ..KeyInfo::default()
         };
-        self.keys.lock().expect("keys").insert(key.kid().to_owned(), (info, key.keyed_hash(pepper).to_vec()));
+        self.keys
+            .lock()
+            .expect("keys")
+            .insert(key.kid().to_owned(), (info, key.keyed_hash(pepper).to_vec()));
     }
 
     pub fn change_keys(&self, change: impl Fn(&mut KeyInfo)) {
-        self.keys.lock().expect("keys").values_mut().for_each(|(info, _)| change(info));
+        self.keys
+            .lock()
+            .expect("keys")
+            .values_mut()
+            .for_each(|(info, _)| change(info));
     }
 
     fn enter(&self, context: Option<CallContext>) -> Result<(), Status> {
-        self.contexts.lock().expect("contexts").push(context.expect("a context"));
+        self.contexts
+            .lock()
+            .expect("contexts")
+            .push(context.expect("a context"));
         let mut failures = self.failures.lock().expect("failures");
-        if failures.is_empty() { Ok(()) } else { Err(failures.remove(0)) }
+        if failures.is_empty() {
+            Ok(())
+        } else {
+            Err(failures.remove(0))
+        }
     }
 }
 
@@ -66,14 +80,19 @@ pub fn failure(code: &str, family: Family) -> Status {
 }
 
 pub fn uuid_bytes(number: u64) -> Vec<u8> {
-    uuid::Uuid::from_u64_pair(0x0197_c1f2_7a64_7000, 0x8000_0000_0000_0000 | number).into_bytes().to_vec()
+    uuid::Uuid::from_u64_pair(0x0197_c1f2_7a64_7000, 0x8000_0000_0000_0000 | number)
+        .into_bytes()
+        .to_vec()
 }
 
 pub fn memory(number: u64, content_bytes: usize) -> Memory {
     Memory {
         id: uuid_bytes(number),
         namespace: "default".to_owned(),
-        scope: Some(Scope { project: "shop".to_owned(), ..Scope::default() }),
+        scope: Some(Scope {
+            project: "shop".to_owned(),
+            ..Scope::default()
+        }),
         label: format!("Memory {number}"),
         content: format!("{number} {}", "é\"x".repeat(content_bytes / 4)),
         kind: 1,
@@ -135,7 +154,11 @@ impl MemoryService for Shared {
         let stored = |number, created| StoredMemory {
             memory: Some(memory(number, 40)),
             created,
-            dedup_reason: if created { String::new() } else { "exact_content".to_owned() },
+            dedup_reason: if created {
+                String::new()
+            } else {
+                "exact_content".to_owned()
+            },
             similarity_thousandths: 1000,
             ..StoredMemory::default()
         };
@@ -158,7 +181,11 @@ impl MemoryService for Shared {
         stored.kind = request.kind;
         stored.tags = request.tags;
         Ok(Response::new(StoreMemoryReply {
-            stored: Some(StoredMemory { memory: Some(stored), created: true, ..StoredMemory::default() }),
+            stored: Some(StoredMemory {
+                memory: Some(stored),
+                created: true,
+                ..StoredMemory::default()
+            }),
             conflicts: vec![link(60, 1, 2, 2)],
             ..StoreMemoryReply::default()
         }))
@@ -169,24 +196,39 @@ impl MemoryService for Shared {
         self.0.enter(request.context)?;
         let mut stored = link(61, 1, 2, request.relationship);
         stored.weight_thousandths = request.weight_thousandths;
-        Ok(Response::new(StoreLinkReply { link: Some(stored), created: true }))
+        Ok(Response::new(StoreLinkReply {
+            link: Some(stored),
+            created: true,
+        }))
     }
 
     async fn update_memory(&self, request: Request<UpdateMemoryRequest>) -> Answer<UpdateMemoryReply> {
         self.0.enter(request.into_inner().context)?;
-        Ok(Response::new(UpdateMemoryReply { memory: Some(memory(1, 40)), previous_version: 1, ..UpdateMemoryReply::default() }))
+        Ok(Response::new(UpdateMemoryReply {
+            memory: Some(memory(1, 40)),
+            previous_version: 1,
+            ..UpdateMemoryReply::default()
+        }))
     }
 
     async fn delete_memory(&self, request: Request<DeleteMemoryRequest>) -> Answer<DeleteMemoryReply> {
         let request = request.into_inner();
         self.0.enter(request.context)?;
-        Ok(Response::new(DeleteMemoryReply { id: request.id, deleted: true, ..DeleteMemoryReply::default() }))
+        Ok(Response::new(DeleteMemoryReply {
+            id: request.id,
+            deleted: true,
+            ..DeleteMemoryReply::default()
+        }))
     }
 
     async fn resolve_conflict(&self, request: Request<ResolveConflictRequest>) -> Answer<ResolveConflictReply> {
         self.0.enter(request.into_inner().context)?;
         let mut resolved = link(62, 1, 2, 2);
-        resolved.resolution = Some(Resolution { resolved: true, winner: uuid_bytes(1), ..Resolution::default() });
+        resolved.resolution = Some(Resolution {
+            resolved: true,
+            winner: uuid_bytes(1),
+            ..Resolution::default()
+        });
         Ok(Response::new(ResolveConflictReply {
             link: Some(resolved),
             source: Some(memory(1, 40)),
@@ -203,20 +245,36 @@ impl MemoryService for Shared {
             .iter()
             .filter(|memory| !request.shown.contains(&hash(memory)))
             .take(request.max_nodes as usize)
-            .map(|memory| NodeHit { memory: Some(memory.clone()), score: 0.5, ..NodeHit::default() })
+            .map(|memory| NodeHit {
+                memory: Some(memory.clone()),
+                score: 0.5,
+                ..NodeHit::default()
+            })
             .collect();
         let ranking = nodes
             .iter()
-            .map(|hit| FusionHit { id: hit.memory.as_ref().expect("memory").id.clone(), score: 0.5, is_turn: false })
+            .map(|hit| FusionHit {
+                id: hit.memory.as_ref().expect("memory").id.clone(),
+                score: 0.5,
+                is_turn: false,
+            })
             .collect();
         self.0.queries.lock().expect("queries").push(request);
         Ok(Response::new(QueryReply {
-            empty_reason: if nodes.is_empty() { "no_match".to_owned() } else { String::new() },
+            empty_reason: if nodes.is_empty() {
+                "no_match".to_owned()
+            } else {
+                String::new()
+            },
             links: vec![link(70, 1, 2, 3)],
             nodes,
             ranking,
             total_in_scope: known.len() as u64,
-            read_at: Some(ReadPoint { shard: 1, applied_index: 5, stamp: T0 }),
+            read_at: Some(ReadPoint {
+                shard: 1,
+                applied_index: 5,
+                stamp: T0,
+            }),
             ..QueryReply::default()
         }))
     }
@@ -224,17 +282,39 @@ impl MemoryService for Shared {
     async fn prime(&self, request: Request<PrimeRequest>) -> Answer<PrimeReply> {
         let request = request.into_inner();
         self.0.enter(request.context)?;
-        let item = |number: u64| PrimeItem { memory_id: uuid_bytes(number), text: format!("line {number} {}", "x".repeat(150)) };
+        let item = |number: u64| PrimeItem {
+            memory_id: uuid_bytes(number),
+            text: format!("line {number} {}", "x".repeat(150)),
+        };
         let known = self.0.memories.lock().expect("memories").clone();
         Ok(Response::new(PrimeReply {
             project: "shop".to_owned(),
             sections: vec![
-                PrimeSection { title: "Open conflicts".to_owned(), items: vec![item(1)] },
-                PrimeSection { title: "Decisions in force".to_owned(), items: (2..12).map(item).collect() },
-                PrimeSection { title: "Preferences".to_owned(), items: (12..15).map(item).collect() },
+                PrimeSection {
+                    title: "Open conflicts".to_owned(),
+                    items: vec![item(1)],
+                },
+                PrimeSection {
+                    title: "Decisions in force".to_owned(),
+                    items: (2..12).map(item).collect(),
+                },
+                PrimeSection {
+                    title: "Preferences".to_owned(),
+                    items: (12..15).map(item).collect(),
+                },
             ],
-            nodes: known.into_iter().map(|memory| NodeHit { memory: Some(memory), ..NodeHit::default() }).collect(),
-            read_at: Some(ReadPoint { shard: 1, applied_index: 5, stamp: T0 }),
+            nodes: known
+                .into_iter()
+                .map(|memory| NodeHit {
+                    memory: Some(memory),
+                    ..NodeHit::default()
+                })
+                .collect(),
+            read_at: Some(ReadPoint {
+                shard: 1,
+                applied_index: 5,
+                stamp: T0,
+            }),
             ..PrimeReply::default()
         }))
     }
@@ -244,16 +324,34 @@ impl MemoryService for Shared {
         let known = self.0.memories.lock().expect("memories").clone();
         let nodes = known
             .into_iter()
-            .map(|memory| RelatedNode { memory: Some(memory), depth: 1, strength_thousandths: 500, ..RelatedNode::default() })
+            .map(|memory| RelatedNode {
+                memory: Some(memory),
+                depth: 1,
+                strength_thousandths: 500,
+                ..RelatedNode::default()
+            })
             .collect();
-        Ok(Response::new(RelatedReply { nodes, links: vec![link(70, 1, 2, 3)], more: false }))
+        Ok(Response::new(RelatedReply {
+            nodes,
+            links: vec![link(70, 1, 2, 3)],
+            more: false,
+        }))
     }
 
     async fn list_scopes(&self, request: Request<ListScopesRequest>) -> Answer<ListScopesReply> {
         self.0.enter(request.into_inner().context)?;
         Ok(Response::new(ListScopesReply {
-            projects: (0..60).map(|n| ProjectInfo { name: format!("project-{n}"), last_used_at: T0, ..ProjectInfo::default() }).collect(),
-            agents: vec![AgentInfo { name: "coder".to_owned(), ..AgentInfo::default() }],
+            projects: (0..60)
+                .map(|n| ProjectInfo {
+                    name: format!("project-{n}"),
+                    last_used_at: T0,
+                    ..ProjectInfo::default()
+                })
+                .collect(),
+            agents: vec![AgentInfo {
+                name: "coder".to_owned(),
+                ..AgentInfo::default()
+            }],
             ..ListScopesReply::default()
         }))
     }
@@ -277,51 +375,90 @@ impl MetaService for Shared {
             cluster_id: vec![1; 16],
             version: 1,
             slots: vec![1; usize::from(Slot::COUNT)],
-            shards: vec![ShardReplicas { shard: 1, nodes: vec![1] }],
+            shards: vec![ShardReplicas {
+                shard: 1,
+                nodes: vec![1],
+            }],
         }))
     }
 
     async fn find_key(&self, request: Request<FindKeyRequest>) -> Answer<FindKeyReply> {
         self.0.keys_read.fetch_add(1, Ordering::Relaxed);
-        let found = self.0.keys.lock().expect("keys").get(&request.into_inner().key_id).cloned();
+        let found = self
+            .0
+            .keys
+            .lock()
+            .expect("keys")
+            .get(&request.into_inner().key_id)
+            .cloned();
         let (key, secret_hash) = found.map_or((None, Vec::new()), |(info, hash)| (Some(info), hash));
         Ok(Response::new(FindKeyReply { key, secret_hash }))
     }
 
     async fn create_tenant(&self, request: Request<CreateTenantRequest>) -> Answer<TenantInfo> {
         let request = request.into_inner();
-        Ok(Response::new(TenantInfo { tenant_id: request.tenant_id, name: request.name, status: "active".to_owned(), created_at: T0, existed: false }))
+        Ok(Response::new(TenantInfo {
+            tenant_id: request.tenant_id,
+            name: request.name,
+            status: "active".to_owned(),
+            created_at: T0,
+            existed: false,
+        }))
     }
 
     async fn list_tenants(&self, _: Request<ListTenantsRequest>) -> Answer<ListTenantsReply> {
-        let tenant = |id: &str| TenantInfo { tenant_id: id.to_owned(), ..TenantInfo::default() };
-        Ok(Response::new(ListTenantsReply { tenants: vec![tenant("acme"), tenant("other")], truncated: false }))
+        let tenant = |id: &str| TenantInfo {
+            tenant_id: id.to_owned(),
+            ..TenantInfo::default()
+        };
+        Ok(Response::new(ListTenantsReply {
+            tenants: vec![tenant("acme"), tenant("other")],
+            truncated: false,
+        }))
     }
 
     async fn create_key(&self, request: Request<CreateKeyRequest>) -> Answer<KeyInfo> {
         let request = request.into_inner();
         let info = request.key.expect("a key");
-        self.0.keys.lock().expect("keys").insert(info.key_id.clone(), (info.clone(), request.secret_hash));
+        self.0
+            .keys
+            .lock()
+            .expect("keys")
+            .insert(info.key_id.clone(), (info.clone(), request.secret_hash));
         Ok(Response::new(info))
     }
 
     async fn list_keys(&self, request: Request<ListKeysRequest>) -> Answer<ListKeysReply> {
         let tenant = request.into_inner().tenant_id;
         let keys = self.0.keys.lock().expect("keys");
-        let keys = keys.values().map(|(info, _)| info.clone()).filter(|info| tenant.is_empty() || info.tenant_id == tenant);
-        Ok(Response::new(ListKeysReply { keys: keys.collect(), truncated: false }))
+        let keys = keys
+            .values()
+            .map(|(info, _)| info.clone())
+            .filter(|info| tenant.is_empty() || info.tenant_id == tenant);
+        Ok(Response::new(ListKeysReply {
+            keys: keys.collect(),
+            truncated: false,
+        }))
     }
 
     async fn revoke_key(&self, request: Request<RevokeKeyRequest>) -> Answer<KeyInfo> {
         let request = request.into_inner();
         let mut keys = self.0.keys.lock().expect("keys");
-        let found = keys.get_mut(&request.key_id).filter(|(info, _)| request.of_tenant.is_empty() || info.tenant_id == request.of_tenant);
-        let Some((info, _)) = found else { return Err(failure("not_found", Family::Rejected)) };
+        let found = keys
+            .get_mut(&request.key_id)
+            .filter(|(info, _)| request.of_tenant.is_empty() || info.tenant_id == request.of_tenant);
+        let Some((info, _)) = found else {
+            return Err(failure("not_found", Family::Rejected));
+        };
         info.revoked_at = Some(T0);
         Ok(Response::new(info.clone()))
     }
 
     async fn node_status(&self, _: Request<NodeStatusRequest>) -> Answer<NodeStatusReply> {
-        Ok(Response::new(NodeStatusReply { node_id: 1, version: "0.1.0".to_owned(), ..NodeStatusReply::default() }))
+        Ok(Response::new(NodeStatusReply {
+            node_id: 1,
+            version: "0.1.0".to_owned(),
+            ..NodeStatusReply::default()
+        }))
     }
 }

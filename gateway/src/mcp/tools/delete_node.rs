@@ -9,12 +9,21 @@ use crate::mcp::translate;
 use crate::route::timed;
 
 pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
-    let request = DeleteMemoryRequest { context: None, id: call.arguments.id("node_id") };
+    let request = DeleteMemoryRequest {
+        context: None,
+        id: call.arguments.id("node_id"),
+    };
     let reply = call
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(DeleteMemoryRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                DeleteMemoryRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.delete_memory(request).await }
         })
         .await?;

@@ -10,11 +10,17 @@ use waggle_memory::kind::{Kind, Relationship};
 use crate::mcp::schema::{Field, FieldKind, TEXT};
 
 const fn text(bytes_max: usize) -> FieldKind {
-    FieldKind::Text { bytes_max, default: None }
+    FieldKind::Text {
+        bytes_max,
+        default: None,
+    }
 }
 
 const fn text_or_empty(bytes_max: usize) -> FieldKind {
-    FieldKind::Text { bytes_max, default: Some("") }
+    FieldKind::Text {
+        bytes_max,
+        default: Some(""),
+    }
 }
 
 fn kinds() -> Vec<&'static str> {
@@ -22,7 +28,10 @@ fn kinds() -> Vec<&'static str> {
 }
 
 fn relationships() -> Vec<&'static str> {
-    Relationship::ALL.iter().map(|relationship| relationship.word()).collect()
+    Relationship::ALL
+        .iter()
+        .map(|relationship| relationship.word())
+        .collect()
 }
 
 fn modes() -> Vec<&'static str> {
@@ -60,36 +69,78 @@ const CURSOR: Field = Field::new("cursor", text(CURSOR_BYTES_MAX), "");
 pub(crate) const NODE_ID: &[Field] = &[Field::required("node_id", FieldKind::Id, "Id of the memory")];
 
 pub(crate) const GET_RELATED: &[Field] = &[
-    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Link steps"),
-    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed ones too"),
+    Field::new(
+        "max_depth",
+        FieldKind::Integer {
+            min: 0,
+            max: DEPTH,
+            default: Some(2),
+        },
+        "Link steps",
+    ),
+    Field::new(
+        "include_invalidated",
+        FieldKind::Flag { default: false },
+        "Closed ones too",
+    ),
 ];
 
 pub(crate) const CAPABILITIES: &[Field] = &[
-    Field::new("include_schema", FieldKind::Flag { default: false }, "Result schemas too"),
+    Field::new(
+        "include_schema",
+        FieldKind::Flag { default: false },
+        "Result schemas too",
+    ),
     // The answer is short: pages are for whoever insists.
-    Field { listed: false, ..TOKEN_BUDGET },
-    Field { listed: false, ..CURSOR },
+    Field {
+        listed: false,
+        ..TOKEN_BUDGET
+    },
+    Field {
+        listed: false,
+        ..CURSOR
+    },
 ];
 
 pub(crate) const OBSERVE: &[Field] = &[
     Field::required("user_message", text(MESSAGE_BYTES_MAX), "What the user said"),
-    Field::required("assistant_response", text(MESSAGE_BYTES_MAX), "Your answer; one may be blank"),
+    Field::required(
+        "assistant_response",
+        text(MESSAGE_BYTES_MAX),
+        "Your answer; one may be blank",
+    ),
 ];
 
 pub(crate) const OBSERVED_AT: &[Field] = &[Field::new("observed_at", FieldKind::Time, "When; default now")];
 
-pub(crate) const QUERY: &[Field] = &[Field::required(
-    "query",
-    text(QUERY_BYTES_MAX),
-    "Question or key words",
-)];
+pub(crate) const QUERY: &[Field] = &[Field::required("query", text(QUERY_BYTES_MAX), "Question or key words")];
 
 pub(crate) const QUERY_MORE: &[Field] = &[
-    Field::new("max_nodes", FieldKind::Integer { min: 1, max: NODES_MAX as i64, default: Some(20) }, "Most memories"),
-    Field::new("max_depth", FieldKind::Integer { min: 0, max: DEPTH, default: Some(2) }, "Link steps"),
+    Field::new(
+        "max_nodes",
+        FieldKind::Integer {
+            min: 1,
+            max: NODES_MAX as i64,
+            default: Some(20),
+        },
+        "Most memories",
+    ),
+    Field::new(
+        "max_depth",
+        FieldKind::Integer {
+            min: 0,
+            max: DEPTH,
+            default: Some(2),
+        },
+        "Link steps",
+    ),
     Field::new(
         "expand_depth",
-        FieldKind::Integer { min: 0, max: EXPAND_DEPTH_MAX as i64, default: Some(0) },
+        FieldKind::Integer {
+            min: 0,
+            max: EXPAND_DEPTH_MAX as i64,
+            default: Some(0),
+        },
         "Supporting memories",
     ),
     Field::new(
@@ -101,12 +152,35 @@ pub(crate) const QUERY_MORE: &[Field] = &[
         },
         "graph: memories; replay: turns",
     ),
-    Field::new("include_invalidated", FieldKind::Flag { default: false }, "Closed ones too"),
+    Field::new(
+        "include_invalidated",
+        FieldKind::Flag { default: false },
+        "Closed ones too",
+    ),
     Field::new("as_of", FieldKind::Time, "World as of then"),
     Field::new("known_at", FieldKind::Time, "As known then"),
-    Field::new("node_types", FieldKind::Words { items_max: 7, allowed: kinds }, "Only these"),
-    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX, empty: true }, "All of these"),
-    Field::new("strict_scope", FieldKind::Flag { default: false }, "Scope fields filter"),
+    Field::new(
+        "node_types",
+        FieldKind::Words {
+            items_max: 7,
+            allowed: kinds,
+        },
+        "Only these",
+    ),
+    Field::new(
+        "tags",
+        FieldKind::Texts {
+            items_max: TAGS_MAX,
+            bytes_max: TAG_BYTES_MAX,
+            empty: true,
+        },
+        "All of these",
+    ),
+    Field::new(
+        "strict_scope",
+        FieldKind::Flag { default: false },
+        "Scope fields filter",
+    ),
     Field::new("explain", FieldKind::Flag { default: false }, "Why each hit"),
 ];
 
@@ -114,8 +188,22 @@ pub(crate) const PRIME: &[Field] = &[
     Field::new("query", text_or_empty(QUERY_BYTES_MAX), "The task, if known"),
     Field::new("include_evidence", FieldKind::Flag { default: false }, "Quote turns"),
     // Arguments of an older tool; they have no effect on the same sections.
-    Field::unlisted("depth", FieldKind::Integer { min: 0, max: 100, default: None }),
-    Field::unlisted("max_subqueries", FieldKind::Integer { min: 0, max: 1000, default: None }),
+    Field::unlisted(
+        "depth",
+        FieldKind::Integer {
+            min: 0,
+            max: 100,
+            default: None,
+        },
+    ),
+    Field::unlisted(
+        "max_subqueries",
+        FieldKind::Integer {
+            min: 0,
+            max: 1000,
+            default: None,
+        },
+    ),
     Field::unlisted("mode", text(TEXT)),
 ];
 
@@ -131,18 +219,50 @@ pub(crate) const STORE_EDGE: &[Field] = &[
     Field::required("target_id", FieldKind::Id, "Target"),
     Field::required(
         "relationship",
-        FieldKind::Word { allowed: relationships, aliases: &[], default: None },
+        FieldKind::Word {
+            allowed: relationships,
+            aliases: &[],
+            default: None,
+        },
         "Read from source to target",
     ),
-    Field::new("weight", FieldKind::Number { min: 0.0, max: 1.0, default: Some(1.0) }, "Strength"),
+    Field::new(
+        "weight",
+        FieldKind::Number {
+            min: 0.0,
+            max: 1.0,
+            default: Some(1.0),
+        },
+        "Strength",
+    ),
 ];
 
 pub(crate) const STORE_NODE: &[Field] = &[
     Field::required("label", text(LABEL_BYTES_MAX), "Short name"),
     Field::required("content", text(CONTENT_BYTES_MAX), "One statement"),
-    Field::required("node_type", FieldKind::Word { allowed: kinds, aliases: &[], default: None }, "What it is"),
-    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX, empty: true }, "Tags"),
-    Field::new("source_prompt", text_or_empty(SOURCE_PROMPT_BYTES_MAX), "Where it came from"),
+    Field::required(
+        "node_type",
+        FieldKind::Word {
+            allowed: kinds,
+            aliases: &[],
+            default: None,
+        },
+        "What it is",
+    ),
+    Field::new(
+        "tags",
+        FieldKind::Texts {
+            items_max: TAGS_MAX,
+            bytes_max: TAG_BYTES_MAX,
+            empty: true,
+        },
+        "Tags",
+    ),
+    Field::new(
+        "source_prompt",
+        text_or_empty(SOURCE_PROMPT_BYTES_MAX),
+        "Where it came from",
+    ),
 ];
 
 pub(crate) const VALIDITY: &[Field] = &[
@@ -154,11 +274,23 @@ pub(crate) const UPDATE_NODE: &[Field] = &[
     Field::new("content", text(CONTENT_BYTES_MAX), "New statement"),
     Field::new("label", text(LABEL_BYTES_MAX), "New name"),
     // No default: absent keeps the tags, an empty list clears them.
-    Field::new("tags", FieldKind::Texts { items_max: TAGS_MAX, bytes_max: TAG_BYTES_MAX, empty: false }, "Replaces all tags"),
+    Field::new(
+        "tags",
+        FieldKind::Texts {
+            items_max: TAGS_MAX,
+            bytes_max: TAG_BYTES_MAX,
+            empty: false,
+        },
+        "Replaces all tags",
+    ),
 ];
 
 pub(crate) const EXPECTED_VERSION: &[Field] = &[Field::new(
     "expected_version",
-    FieldKind::Integer { min: 1, max: u32::MAX as i64, default: None },
+    FieldKind::Integer {
+        min: 1,
+        max: u32::MAX as i64,
+        default: None,
+    },
     "Refuse if it changed since",
 )];

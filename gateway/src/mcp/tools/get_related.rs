@@ -25,7 +25,13 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(RelatedRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                RelatedRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.related(request).await }
         })
         .await?;
@@ -33,7 +39,10 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
 }
 
 fn answer(reply: &RelatedReply, walk: Option<&Walk>) -> Answer {
-    let mut answer = Answer { lists: vec!["nodes", "edges"], ..Answer::default() };
+    let mut answer = Answer {
+        lists: vec!["nodes", "edges"],
+        ..Answer::default()
+    };
     if reply.more {
         answer.put("warnings", vec!["neighbourhood_cut"]);
     }
@@ -64,7 +73,10 @@ fn answer(reply: &RelatedReply, walk: Option<&Walk>) -> Answer {
 /// No answer has an edge with an end that it never shows.
 fn both_known(reply: &RelatedReply, needs: Needs) -> bool {
     let known = |id: [u8; 16]| {
-        reply.nodes.iter().any(|related| related.memory.as_ref().is_some_and(|memory| memory.id == id))
+        reply
+            .nodes
+            .iter()
+            .any(|related| related.memory.as_ref().is_some_and(|memory| memory.id == id))
     };
     match needs {
         Needs::Both(one, two) | Needs::Either(one, two) => known(one) && known(two),

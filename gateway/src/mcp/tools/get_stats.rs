@@ -14,13 +14,22 @@ use crate::route::{Call, timed};
 
 pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
     let reply = ask(call.app, call.caller, &call.call, call.arguments.text("project")).await?;
-    Ok(Answer { head: stats_json(&reply), ..Answer::default() })
+    Ok(Answer {
+        head: stats_json(&reply),
+        ..Answer::default()
+    })
 }
 
 pub(crate) async fn ask(app: &App, caller: &Caller, call: &Call, project: &str) -> Result<StatsReply, Fault> {
     app.cluster
         .memory(caller, call, |mut client, context, left| {
-            let request = timed(StatsRequest { context: Some(context), project: project.to_owned() }, left);
+            let request = timed(
+                StatsRequest {
+                    context: Some(context),
+                    project: project.to_owned(),
+                },
+                left,
+            );
             async move { client.stats(request).await }
         })
         .await
@@ -29,14 +38,20 @@ pub(crate) async fn ask(app: &App, caller: &Caller, call: &Call, project: &str) 
 pub(crate) fn stats_json(reply: &StatsReply) -> Map<String, Value> {
     let mut kinds = Map::new();
     for kind in Kind::ALL {
-        let count = reply.memories_by_kind.get(usize::from(kind.number())).copied().unwrap_or(0);
+        let count = reply
+            .memories_by_kind
+            .get(usize::from(kind.number()))
+            .copied()
+            .unwrap_or(0);
         if count > 0 {
             kinds.insert(kind.word().to_owned(), count.into());
         }
     }
     let mut links: Map<String, Value> = Map::new();
     for row in &reply.links_by_kind {
-        let by_confidence = links.entry(translate::relationship(row.relationship)).or_insert_with(|| json!({}));
+        let by_confidence = links
+            .entry(translate::relationship(row.relationship))
+            .or_insert_with(|| json!({}));
         if let Some(by_confidence) = by_confidence.as_object_mut() {
             by_confidence.insert(translate::confidence(row.confidence).to_owned(), row.count.into());
         }

@@ -16,11 +16,20 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(ListScopesRequest { context: Some(context), project: project.clone() }, left);
+            let request = timed(
+                ListScopesRequest {
+                    context: Some(context),
+                    project: project.clone(),
+                },
+                left,
+            );
             async move { client.list_scopes(request).await }
         })
         .await?;
-    let mut answer = Answer { lists: vec!["projects", "agent_ids", "session_ids", "details"], ..Answer::default() };
+    let mut answer = Answer {
+        lists: vec!["projects", "agent_ids", "session_ids", "details"],
+        ..Answer::default()
+    };
     answer.put_some("namespaces", reply.namespaces.clone());
     if reply.truncated {
         answer.put("warnings", vec!["list_cut"]);
@@ -31,7 +40,11 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
 
 /// One of each kind in turn, so that a short page shows the newest of all.
 fn items(reply: &ListScopesReply) -> Vec<Item> {
-    let mut kinds = [projects(reply).into_iter(), agents(reply).into_iter(), sessions(reply).into_iter()];
+    let mut kinds = [
+        projects(reply).into_iter(),
+        agents(reply).into_iter(),
+        sessions(reply).into_iter(),
+    ];
     let mut items = Vec::new();
     loop {
         let before = items.len();
@@ -91,7 +104,12 @@ fn sessions(reply: &ListScopesReply) -> Vec<Item> {
             .with("first_used_at", last_used(session.first_used_at))
             .with("last_used_at", last_used(session.last_used_at));
         // The same session id may be in two projects.
-        item("session_ids", &session.session_id, &format!("{}\0{}", session.project, session.session_id), detail)
+        item(
+            "session_ids",
+            &session.session_id,
+            &format!("{}\0{}", session.project, session.session_id),
+            detail,
+        )
     };
     reply.sessions.iter().map(row).collect()
 }

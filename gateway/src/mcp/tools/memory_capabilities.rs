@@ -11,16 +11,25 @@ use crate::mcp::schema::{TOOLS, ToolSet};
 use crate::mcp::translate::Fields;
 
 pub(super) fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
-    let mut answer = Answer { lists: vec!["tools"], ..Answer::default() };
+    let mut answer = Answer {
+        lists: vec!["tools"],
+        ..Answer::default()
+    };
     if call.walk.is_none() {
-        answer.put("server", json!({"name": "waggle", "version": env!("CARGO_PKG_VERSION")}));
+        answer.put(
+            "server",
+            json!({"name": "waggle", "version": env!("CARGO_PKG_VERSION")}),
+        );
         answer.put("tenant_id", call.tenant());
         answer.put("author", call.caller.principal.as_str());
         answer.put("scopes", call.caller.scopes.words());
         answer.put("paths", ToolSet::ALL.map(ToolSet::path).to_vec());
         answer.put("limits", limits(call));
         answer.put("retrieval_modes", json!(["fusion", "graph", "replay"]));
-        answer.put("error_codes", ERROR_CODES.iter().map(|(code, _)| *code).collect::<Vec<_>>());
+        answer.put(
+            "error_codes",
+            ERROR_CODES.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
+        );
     }
     let with_schema = call.arguments.flag("include_schema");
     let items = TOOLS.iter().map(|tool| {
@@ -28,7 +37,15 @@ pub(super) fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
             .with("name", tool.name)
             .with("scopes", tool.scopes.words())
             .with("allowed", call.caller.scopes.contains(tool.scopes))
-            .with_if(with_schema, "result", if with_schema { result_schema(tool.name) } else { Value::Null });
+            .with_if(
+                with_schema,
+                "result",
+                if with_schema {
+                    result_schema(tool.name)
+                } else {
+                    Value::Null
+                },
+            );
         named("tools", fields, tool.name)
     });
     answer.items = unseen(items.collect(), call.walk.as_ref());
@@ -76,22 +93,28 @@ fn result_schema(tool: &str) -> Value {
     let page = "truncated next_cursor? token_estimate";
     match tool {
         "delete_node" => json!("id label? deleted deleted_edges turns_kept receipt?"),
-        "get_related" => json!({"nodes[]": format!("{node} depth via_edge_id? strength"), "edges[]": edge, "page": page}),
+        "get_related" => {
+            json!({"nodes[]": format!("{node} depth via_edge_id? strength"), "edges[]": edge, "page": page})
+        }
         "get_stats" => json!(
             "total_nodes total_edges node_type_breakdown edge_type_breakdown open_conflicts closed_nodes total_sessions \
              total_turns bytes embedding_status index_status most_connected_nodes[] most_recent_nodes[]"
         ),
-        "list_context_scopes" => json!({"": "projects[] agent_ids[] session_ids[] namespaces[]? details[]", "page": page}),
-        "memory_capabilities" => json!({"": "server tenant_id author scopes[] paths[] limits error_codes[] tools[]", "page": page}),
+        "list_context_scopes" => {
+            json!({"fields": "projects[] agent_ids[] session_ids[] namespaces[]? details[]", "page": page})
+        }
+        "memory_capabilities" => {
+            json!({"fields": "server tenant_id author scopes[] paths[] limits error_codes[] tools[]", "page": page})
+        }
         "observe_conversation" => json!({
-            "": "turn_id transcript_ids[] verbatim_stored nodes_extracted edges_inferred extraction_errors[]? created_count \
+            "fields": "turn_id transcript_ids[] verbatim_stored nodes_extracted edges_inferred extraction_errors[]? created_count \
                  reused_count redactions scope_note?",
             "stored_nodes[]": format!("{node} created dedup_reason? similarity? alias_added?"),
             "edges[]": edge,
             "conflicts[]": conflict,
         }),
         "prime_context" => json!({
-            "": "project? summary total_nodes_in_graph empty_reason? hint? warnings[]? read_at",
+            "fields": "project? summary total_nodes_in_graph empty_reason? hint? warnings[]? read_at",
             "sections[]": "title items[] {node_id text}",
             "nodes[]": node,
             "edges[]": edge,
@@ -99,7 +122,7 @@ fn result_schema(tool: &str) -> Value {
             "page": page,
         }),
         "query_graph" => json!({
-            "": "query retrieval_mode interpreted? total_nodes_in_graph empty_reason? hint? warnings[]? explain? read_at",
+            "fields": "query retrieval_mode interpreted? total_nodes_in_graph empty_reason? hint? warnings[]? explain? read_at",
             "nodes[]": format!("{node} score support? turn_ids[]? learned_later? outside_period? explain?"),
             "edges[]": edge,
             "replay_hits[]": "turn_id session_id turn_index role text observed_at node_ids[]? score superseded? outside_period?",
@@ -108,7 +131,7 @@ fn result_schema(tool: &str) -> Value {
             "page": page,
         }),
         "resolve_conflict" => json!({
-            "": "resolved winner? resolution_note? resolved_at? resolved_by?",
+            "fields": "resolved winner? resolution_note? resolved_at? resolved_by?",
             "edge": edge,
             "source_node": node,
             "target_node": node,
@@ -118,12 +141,12 @@ fn result_schema(tool: &str) -> Value {
              metadata created"
         ),
         "store_node" => json!({
-            "": format!("{full} created dedup_reason? similarity? alias_added? aliases_full? scope_note?"),
+            "fields": format!("{full} created dedup_reason? similarity? alias_added? aliases_full? scope_note?"),
             "conflicts[]": "edge_id relationship with state reason?",
             "possible_duplicates[]": "id label similarity",
         }),
         "update_node" => json!({
-            "": format!("{full} previous_version"),
+            "fields": format!("{full} previous_version"),
             "conflicts[]": "edge_id relationship with state reason?",
             "possible_duplicates[]": "id label similarity",
         }),

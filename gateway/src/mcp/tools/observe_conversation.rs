@@ -40,7 +40,13 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(ObserveRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                ObserveRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.observe(request).await }
         })
         .await?;
@@ -49,7 +55,10 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
 
 fn answer(reply: &ObserveReply) -> Answer {
     let created = reply.stored.iter().filter(|stored| stored.created).count();
-    let mut answer = Answer { lists: vec!["stored_nodes", "edges"], ..Answer::default() };
+    let mut answer = Answer {
+        lists: vec!["stored_nodes", "edges"],
+        ..Answer::default()
+    };
     answer.put("turn_id", translate::id(&reply.pair_id));
     answer.put("transcript_ids", translate::ids(&reply.transcript_ids));
     answer.put("verbatim_stored", !reply.transcript_ids.is_empty());
@@ -62,7 +71,10 @@ fn answer(reply: &ObserveReply) -> Answer {
     answer.put_some("scope_note", reply.scope_note.as_str());
     // Conflicts ask for a decision: they are shown before what was stored without one.
     for link in &reply.conflicts {
-        answer.items.push(Item { id: None, ..Item::listed("conflicts", translate::conflict(link), &link.id) });
+        answer.items.push(Item {
+            id: None,
+            ..Item::listed("conflicts", translate::conflict(link), &link.id)
+        });
     }
     let mut stored: Vec<([u8; 16], Item)> = Vec::new();
     for one in &reply.stored {
@@ -79,10 +91,17 @@ fn answer(reply: &ObserveReply) -> Answer {
         let (source, target) = (translate::key(&link.source), translate::key(&link.target));
         let value = translate::brief_edge(link).value();
         if known.contains(&source) && known.contains(&target) {
-            answer.attached.push(Attached { list: "edges", value, needs: Needs::Both(source, target) });
+            answer.attached.push(Attached {
+                list: "edges",
+                value,
+                needs: Needs::Both(source, target),
+            });
         } else {
             // To a memory that was there before.
-            answer.items.push(Item { id: None, ..Item::listed("edges", value, &link.id) });
+            answer.items.push(Item {
+                id: None,
+                ..Item::listed("edges", value, &link.id)
+            });
         }
     }
     answer
@@ -98,7 +117,11 @@ pub(super) fn marks(fields: Fields, stored: &StoredMemory) -> Fields {
     fields
         .with("created", stored.created)
         .with("dedup_reason", stored.dedup_reason.as_str())
-        .with_if(!stored.created, "similarity", translate::thousandths(stored.similarity_thousandths))
+        .with_if(
+            !stored.created,
+            "similarity",
+            translate::thousandths(stored.similarity_thousandths),
+        )
         .with_if(stored.alias_added, "alias_added", true)
         .with_if(stored.aliases_full, "aliases_full", true)
 }

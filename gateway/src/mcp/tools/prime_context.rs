@@ -24,7 +24,13 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(PrimeRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                PrimeRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.prime(request).await }
         })
         .await?;
@@ -53,11 +59,21 @@ fn answer(call: &ToolCall<'_>, reply: &PrimeReply) -> Answer {
     answer.lists = vec!["nodes"];
     answer.sections = reply.sections.iter().map(|section| section.title.clone()).collect();
     let (mut items, spoken) = section_lines(reply);
-    let first_round = reply.sections.iter().filter(|section| !section.items.is_empty()).count();
-    let conflicts = reply.conflicts.iter().map(|link| Item { id: None, ..Item::listed("conflicts", translate::conflict(link), &link.id) });
+    let first_round = reply
+        .sections
+        .iter()
+        .filter(|section| !section.items.is_empty())
+        .count();
+    let conflicts = reply.conflicts.iter().map(|link| Item {
+        id: None,
+        ..Item::listed("conflicts", translate::conflict(link), &link.id)
+    });
     items.splice(first_round..first_round, conflicts);
     items.extend(nodes(reply, &spoken));
-    items.extend(reply.turns.iter().map(|turn| Item { id: None, ..Item::listed("replay_hits", translate::turn_hit(turn), &turn.turn_id) }));
+    items.extend(reply.turns.iter().map(|turn| Item {
+        id: None,
+        ..Item::listed("replay_hits", translate::turn_hit(turn), &turn.turn_id)
+    }));
     answer.items = unseen(items, call.walk.as_ref());
     answer.attached = attached(reply);
     answer
@@ -78,7 +94,12 @@ fn summary(reply: &PrimeReply, count: usize) -> String {
 
 /// Every section's best line before any section's second.
 fn section_lines(reply: &PrimeReply) -> (Vec<Item>, Vec<Vec<u8>>) {
-    let longest = reply.sections.iter().map(|section| section.items.len()).max().unwrap_or(0);
+    let longest = reply
+        .sections
+        .iter()
+        .map(|section| section.items.len())
+        .max()
+        .unwrap_or(0);
     let mut lines = Vec::new();
     let mut spoken = Vec::new();
     for round in 0..longest {

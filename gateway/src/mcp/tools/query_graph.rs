@@ -22,7 +22,13 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(QueryRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                QueryRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.query(request).await }
         })
         .await?;
@@ -39,7 +45,10 @@ fn request(call: &ToolCall<'_>) -> Result<QueryRequest, Fault> {
         .collect();
     let query = arguments.text("query");
     if query.trim().is_empty() && kinds.is_empty() && arguments.texts("tags").is_empty() {
-        return Err(Fault::validation("query", "field 'query' is blank; ask something, or give node_types or tags"));
+        return Err(Fault::validation(
+            "query",
+            "field 'query' is blank; ask something, or give node_types or tags",
+        ));
     }
     let mode = match arguments.text("retrieval_mode") {
         "graph" => Mode::Graph,
@@ -71,10 +80,20 @@ fn request(call: &ToolCall<'_>) -> Result<QueryRequest, Fault> {
 
 fn answer(call: &ToolCall<'_>, reply: &QueryReply) -> Answer {
     let arguments = &call.arguments;
-    let mut answer = Answer { lists: vec!["nodes", "edges", "replay_hits"], ..Answer::default() };
+    let mut answer = Answer {
+        lists: vec!["nodes", "edges", "replay_hits"],
+        ..Answer::default()
+    };
     answer.put("query", shorten(arguments.text("query"), ECHO_BYTES_MAX).0);
     answer.put("retrieval_mode", arguments.text("retrieval_mode"));
-    answer.put_some("interpreted", reply.interpreted.as_ref().map(translate::interpretation).unwrap_or_default());
+    answer.put_some(
+        "interpreted",
+        reply
+            .interpreted
+            .as_ref()
+            .map(translate::interpretation)
+            .unwrap_or_default(),
+    );
     answer.put("total_nodes_in_graph", reply.total_in_scope);
     let mut warnings = reply.warnings.clone();
     if arguments.optional_time("as_of").is_some() && arguments.flag("include_invalidated") {
@@ -90,7 +109,14 @@ fn answer(call: &ToolCall<'_>, reply: &QueryReply) -> Answer {
         answer.put("empty_reason", reply.empty_reason.as_str());
         answer.put_some("hint", reply.hint.as_str());
     }
-    answer.put_some("explain", reply.explain.as_ref().map(translate::answer_explain).unwrap_or_default());
+    answer.put_some(
+        "explain",
+        reply
+            .explain
+            .as_ref()
+            .map(translate::answer_explain)
+            .unwrap_or_default(),
+    );
     if let Some(point) = &reply.read_at {
         answer.put("read_at", call.app.read_points.seal(point, call.tenant()));
         answer.read_stamp = point.stamp;
@@ -111,7 +137,11 @@ fn items(reply: &QueryReply) -> Vec<Item> {
         .map(|hit| {
             let memory = hit.memory.as_ref()?;
             let item = Item::listed("nodes", translate::node_hit(hit), &memory.id);
-            Some(Item { count: Count::Node, hash: wire::short_hash(false, &memory.id), ..item })
+            Some(Item {
+                count: Count::Node,
+                hash: wire::short_hash(false, &memory.id),
+                ..item
+            })
         })
         .collect();
     let mut turns: Vec<Option<Item>> = reply
@@ -119,13 +149,22 @@ fn items(reply: &QueryReply) -> Vec<Item> {
         .iter()
         .map(|turn| {
             let item = Item::listed("replay_hits", translate::turn_hit(turn), &turn.turn_id);
-            Some(Item { id: None, count: Count::Turn, hash: wire::short_hash(true, &turn.turn_id), ..item })
+            Some(Item {
+                id: None,
+                count: Count::Turn,
+                hash: wire::short_hash(true, &turn.turn_id),
+                ..item
+            })
         })
         .collect();
     let mut items = Vec::with_capacity(nodes.len() + turns.len());
     for (rank, hit) in reply.ranking.iter().enumerate() {
         let found = if hit.is_turn {
-            reply.turns.iter().position(|turn| turn.turn_id == hit.id).and_then(|at| turns.get_mut(at))
+            reply
+                .turns
+                .iter()
+                .position(|turn| turn.turn_id == hit.id)
+                .and_then(|at| turns.get_mut(at))
         } else {
             let same = |node: &wire::NodeHit| node.memory.as_ref().is_some_and(|memory| memory.id == hit.id);
             reply.nodes.iter().position(same).and_then(|at| nodes.get_mut(at))
@@ -147,7 +186,10 @@ fn items(reply: &QueryReply) -> Vec<Item> {
 fn in_node_order(items: Vec<Item>, reply: &QueryReply) -> Vec<Item> {
     let place = |item: &Item| {
         item.id.and_then(|id| {
-            reply.nodes.iter().position(|hit| hit.memory.as_ref().is_some_and(|memory| memory.id == id))
+            reply
+                .nodes
+                .iter()
+                .position(|hit| hit.memory.as_ref().is_some_and(|memory| memory.id == id))
         })
     };
     let mut by_rank: Vec<(usize, Item)> = Vec::new();
@@ -187,11 +229,19 @@ fn attached(reply: &QueryReply) -> Vec<Attached> {
     let ends = |link: &wire::Link| (translate::key(&link.source), translate::key(&link.target));
     let conflicts = reply.conflicts.iter().map(|link| {
         let (source, target) = ends(link);
-        Attached { list: "conflicts", value: translate::conflict(link), needs: Needs::Either(source, target) }
+        Attached {
+            list: "conflicts",
+            value: translate::conflict(link),
+            needs: Needs::Either(source, target),
+        }
     });
     let edges = reply.links.iter().map(|link| {
         let (source, target) = ends(link);
-        Attached { list: "edges", value: translate::brief_edge(link).value(), needs: Needs::Both(source, target) }
+        Attached {
+            list: "edges",
+            value: translate::brief_edge(link).value(),
+            needs: Needs::Both(source, target),
+        }
     });
     conflicts.chain(edges).collect()
 }
@@ -208,5 +258,9 @@ pub(super) fn reason_label(reason: &str) -> &'static str {
         "query_has_no_words",
         "all_scheduled",
     ];
-    REASONS.iter().find(|known| **known == reason).copied().unwrap_or("other")
+    REASONS
+        .iter()
+        .find(|known| **known == reason)
+        .copied()
+        .unwrap_or("other")
 }

@@ -21,12 +21,22 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(ResolveConflictRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                ResolveConflictRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.resolve_conflict(request).await }
         })
         .await?;
     let mut answer = Answer::default();
-    let resolution = reply.link.as_ref().and_then(|link| link.resolution.clone()).unwrap_or_default();
+    let resolution = reply
+        .link
+        .as_ref()
+        .and_then(|link| link.resolution.clone())
+        .unwrap_or_default();
     answer.put("resolved", resolution.resolved);
     answer.put_some("winner", translate::id(&resolution.winner));
     answer.put_some("resolution_note", resolution.note);

@@ -33,13 +33,26 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(StoreMemoryRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                StoreMemoryRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.store_memory(request).await }
         })
         .await?;
     let stored = reply.stored.unwrap_or_default();
-    let fields = stored.memory.as_ref().map(|memory| translate::full_node(memory, call.tenant())).unwrap_or_default();
-    let mut answer = Answer { head: marks(fields, &stored).map(), ..Answer::default() };
+    let fields = stored
+        .memory
+        .as_ref()
+        .map(|memory| translate::full_node(memory, call.tenant()))
+        .unwrap_or_default();
+    let mut answer = Answer {
+        head: marks(fields, &stored).map(),
+        ..Answer::default()
+    };
     answer.put_some("scope_note", reply.scope_note);
     put_findings(&mut answer, &reply.conflicts, &reply.possible_duplicates);
     Ok(answer)
@@ -48,28 +61,43 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
 /// What a write found out: conflicts that it opened, before those that the memory had, and similar memories that were
 /// not merged.
 pub(super) fn put_findings(answer: &mut Answer, opened: &[Link], duplicates: &[PossibleDuplicate]) {
-    let own_id = answer.head.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut conflicts: Vec<Value> = opened.iter().map(|link| translate::conflict_seen_from(link, &own_id)).collect();
+    let own_id = answer
+        .head
+        .get("id")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let mut conflicts: Vec<Value> = opened
+        .iter()
+        .map(|link| translate::conflict_seen_from(link, &own_id))
+        .collect();
     if let Some(Value::Array(marks)) = answer.head.shift_remove("conflicts") {
         let known: Vec<Value> = conflicts.iter().map(|conflict| conflict["edge_id"].clone()).collect();
         conflicts.extend(marks.into_iter().filter(|mark| !known.contains(&mark["edge_id"])));
     }
     answer.put_some("conflicts", conflicts);
-    answer.put_some("possible_duplicates", duplicates.iter().map(translate::possible_duplicate).collect::<Vec<_>>());
+    answer.put_some(
+        "possible_duplicates",
+        duplicates.iter().map(translate::possible_duplicate).collect::<Vec<_>>(),
+    );
 }
 
 /// Where the field was given, it says something.
 pub(super) fn not_blank(arguments: &Arguments, name: &'static str) -> Result<(), Fault> {
     match arguments.optional_text(name) {
-        Some(text) if text.trim().is_empty() => {
-            Err(Fault::validation(name, format!("field '{name}' is blank; say something")))
-        }
+        Some(text) if text.trim().is_empty() => Err(Fault::validation(
+            name,
+            format!("field '{name}' is blank; say something"),
+        )),
         _ => Ok(()),
     }
 }
 
 pub(super) fn check_validity(arguments: &Arguments) -> Result<(), Fault> {
-    match (arguments.optional_time("valid_from"), arguments.optional_time("valid_to")) {
+    match (
+        arguments.optional_time("valid_from"),
+        arguments.optional_time("valid_to"),
+    ) {
         (Some(from), Some(to)) if to <= from => Err(Fault::validation(
             "valid_to",
             format!("field 'valid_to' is {to}, not after valid_from {from}; swap them or leave one out"),

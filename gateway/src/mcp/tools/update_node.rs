@@ -14,14 +14,18 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
     not_blank(arguments, "label")?;
     not_blank(arguments, "content")?;
     check_validity(arguments)?;
-    let expected = arguments.optional_integer("expected_version").and_then(|version| u32::try_from(version).ok());
+    let expected = arguments
+        .optional_integer("expected_version")
+        .and_then(|version| u32::try_from(version).ok());
     let request = UpdateMemoryRequest {
         context: None,
         id: arguments.id("node_id"),
         expected_version: expected,
         label: arguments.optional_text("label").map(str::to_owned),
         content: arguments.optional_text("content").map(str::to_owned),
-        tags: arguments.optional_texts("tags").map(|tags| TagList { tags: tags.to_vec() }),
+        tags: arguments
+            .optional_texts("tags")
+            .map(|tags| TagList { tags: tags.to_vec() }),
         valid_from: arguments.optional_time("valid_from").map(|at| at.0),
         valid_to: arguments.optional_time("valid_to").map(|at| at.0),
     };
@@ -40,12 +44,25 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         .app
         .cluster
         .memory(call.caller, &call.call, |mut client, context, left| {
-            let request = timed(UpdateMemoryRequest { context: Some(context), ..request.clone() }, left);
+            let request = timed(
+                UpdateMemoryRequest {
+                    context: Some(context),
+                    ..request.clone()
+                },
+                left,
+            );
             async move { client.update_memory(request).await }
         })
         .await?;
-    let fields = reply.memory.as_ref().map(|memory| translate::full_node(memory, call.tenant())).unwrap_or_default();
-    let mut answer = Answer { head: fields.map(), ..Answer::default() };
+    let fields = reply
+        .memory
+        .as_ref()
+        .map(|memory| translate::full_node(memory, call.tenant()))
+        .unwrap_or_default();
+    let mut answer = Answer {
+        head: fields.map(),
+        ..Answer::default()
+    };
     answer.put("previous_version", reply.previous_version);
     put_findings(&mut answer, &reply.conflicts, &reply.possible_duplicates);
     Ok(answer)

@@ -61,7 +61,9 @@ pub(super) fn full(rows: TenantRows<'_>, memory: &Memory, at: Millis) -> wire::M
         .iter()
         .map(|link| mark(memory.id, link))
         .collect();
-    view.has_vector = rows.vector(Item::Memory(memory.id)).is_some();
+    let item = Item::Memory(memory.id);
+    view.has_vector = rows.vector(item).is_some();
+    view.awaits_vector = !view.has_vector && rows.awaits_vector(item);
     view
 }
 

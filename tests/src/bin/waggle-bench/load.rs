@@ -176,7 +176,7 @@ async fn drain(dev: &Dev, kind: Kind) -> Result<Option<Duration>> {
 /// The number of memories without a vector, as get_stats tells it.
 fn awaiting(stats: &Value) -> Option<u64> {
     [
-        &stats["embedding_status"]["awaiting_vectors"],
+        &stats["embedding_status"]["awaiting"],
         &stats["awaiting_vectors"],
     ]
     .into_iter()
