@@ -175,10 +175,7 @@ async fn drain(dev: &Dev, kind: Kind) -> Result<Option<Duration>> {
 
 /// The number of memories without a vector, as get_stats tells it.
 fn awaiting(stats: &Value) -> Option<u64> {
-    [
-        &stats["embedding_status"]["awaiting"],
-        &stats["awaiting_vectors"],
-    ]
-    .into_iter()
-    .find_map(Value::as_u64)
+    [&stats["embedding_status"]["awaiting"], &stats["awaiting_vectors"]]
+        .into_iter()
+        .find_map(Value::as_u64)
 }
