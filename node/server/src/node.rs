@@ -111,14 +111,14 @@ impl Node {
         observer.announce_late_vectors(announce);
         let waiting = waiting_at_start(&engine)?;
         let tasks = vec![
-            tokio::spawn(background::late_vectors(
+            owned(background::late_vectors(
                 Arc::clone(&engine),
                 announced,
                 waiting,
                 stop.clone(),
             )),
-            tokio::spawn(background::expire_requests(Arc::clone(&engine), stop.clone())),
-            tokio::spawn(background::gauges(Arc::clone(&engine), stop.clone())),
+            owned(background::expire_requests(Arc::clone(&engine), stop.clone())),
+            owned(background::gauges(Arc::clone(&engine), stop.clone())),
         ];
         Ok(Self { engine, stop, tasks })
     }
@@ -182,6 +182,15 @@ impl Node {
             }
         }
     }
+}
+
+/// Starts a task that [`Node`] owns: it is stopped and waited for in [`Node::shutdown`].
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the node keeps the handle, and ends the task before itself (I-41)"
+)]
+fn owned(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(task)
 }
 
 async fn start_engine(

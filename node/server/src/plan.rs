@@ -193,13 +193,7 @@ pub(crate) fn near(
 
 fn thousandths(cosine: f32) -> u32 {
     // In 0..=1000 by the clamp.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped to 0..=1000"
-    )]
-    let value = (cosine.clamp(0.0, 1.0) * 1_000.0).floor() as u32;
-    value
+    (cosine.clamp(0.0, 1.0) * 1_000.0).floor() as u32
 }
 
 /// The near memory that the new one repeats, if every gate lets it.

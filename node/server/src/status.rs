@@ -164,7 +164,6 @@ pub(crate) fn of(engine: &Engine) -> NodeStatus {
 }
 
 pub(crate) fn set_gauges(engine: &Engine) {
-    #[expect(clippy::cast_precision_loss, reason = "gauges are floating point")]
     let gauge = |value: u64| value as f64;
     let status = of(engine);
     metrics::gauge!("waggle_storage_available_bytes").set(gauge(status.disk_free_bytes));

@@ -52,7 +52,8 @@ pub(super) fn find(tx: &Transaction<'_>, project_key: &str, new: &NewMemory) -> 
     let similar = new.similar.as_ref()?;
     let memory = tx.rows().memory(similar.id)?;
     let unchanged = memory.text_version == similar.text_version && memory.scope.project_key() == project_key;
-    (unchanged && kinds_states_and_times_agree(tx, &memory, new)).then(|| Duplicate {
+    let agrees = unchanged && kinds_states_and_times_agree(tx, &memory, new);
+    agrees.then_some(Duplicate {
         memory,
         reason: similar.reason,
         similarity_thousandths: similar.similarity_thousandths,

@@ -169,7 +169,6 @@ impl Assembly {
             {
                 continue;
             }
-            #[expect(clippy::cast_precision_loss, reason = "a score for display, below one million")]
             let strength = reached.strength_millionths as f32 / 1_000_000.0;
             let score = (best * strength).min(last);
             let mut node = self.node(rows, shown, &reached.memory, score);
