@@ -292,7 +292,7 @@ fn parse_time(text: &str) -> Option<Duration> {
 pub(crate) fn show_bytes(bytes: u64) -> String {
     BYTE_UNITS
         .iter()
-        .find(|(_, factor)| bytes >= *factor && bytes % factor == 0)
+        .find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
         .map_or_else(
             || format!("{bytes}B"),
             |(unit, factor)| format!("{}{unit}", bytes / factor),

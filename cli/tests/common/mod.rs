@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// The binary, with a home of its own and none of the developer's settings.
-pub fn waggle(home: &Path) -> Command {
+pub(crate) fn waggle(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_waggle"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("WAGGLE") {
@@ -19,14 +19,14 @@ pub fn waggle(home: &Path) -> Command {
     command
 }
 
-pub fn run(home: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(home: &Path, arguments: &[&str]) -> Output {
     waggle(home).args(arguments).output().expect("start the binary")
 }
 
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -57,7 +57,7 @@ impl Call {
         if context.shard != owner.0 || engine.shards.get(owner).is_none() {
             return Err(CallError::wrong_shard(owner.0, placement.version));
         }
-        let request = (!context.request_id.is_empty()).then(|| Request {
+        let request = (!context.request_id.is_empty()).then_some(Request {
             id: RequestId(context.request_id),
             arguments: context.arguments_fingerprint,
         });

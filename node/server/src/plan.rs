@@ -155,6 +155,7 @@ pub(crate) fn near(
     rows: TenantRows<'_>,
     shard: waggle_memory::meta::ShardId,
     project_key: &str,
+    text: &str,
     vector: &VectorDraft,
     now: Millis,
 ) -> Vec<Near> {
@@ -171,6 +172,7 @@ pub(crate) fn near(
         ..Filter::current(now)
     };
     let found = index.read().nearest(
+        text,
         &vector.components,
         f32::from_bits(vector.scale_bits),
         &filter,
@@ -233,7 +235,7 @@ pub(crate) fn similar(new: &NewMemory, near: &[Near], author: &str, observed_at:
             && there.statement.modality == new.statement.modality
             && !conflicts
             && blocking_gates(&theirs, &ours).is_empty();
-        free.then(|| SimilarMemory {
+        free.then_some(SimilarMemory {
             id: there.id,
             text_version: there.text_version,
             reason,

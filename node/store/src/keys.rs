@@ -358,5 +358,4 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests;

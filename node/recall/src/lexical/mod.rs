@@ -105,6 +105,13 @@ impl Lexicon {
             .collect()
     }
 
+    /// In how many slots the term stands, dead ones included.
+    pub(crate) fn frequency(&self, term: &str) -> usize {
+        self.terms
+            .get(&self.hasher.hash_one(term))
+            .map_or(0, |postings| postings.count())
+    }
+
     /// Calls `found` for each slot that holds the term.
     pub(crate) fn slots_of(&self, term: &str, mut found: impl FnMut(u32)) {
         if let Some(postings) = self.terms.get(&self.hasher.hash_one(term)) {

@@ -178,7 +178,8 @@ pub(super) async fn with_similar(
     let (project_key, author, shard) = (project_key.to_owned(), call.principal.0.clone(), call.shard);
     call.read(move |engine, rows| {
         for memory in &mut memories {
-            let near = plan::near(engine, rows, shard, &project_key, &memory.vector, engine.clock.wall());
+            let now = engine.clock.wall();
+            let near = plan::near(engine, rows, shard, &project_key, &memory.content, &memory.vector, now);
             memory.similar = plan::similar(memory, &near, &author, observed_at);
         }
         Ok(memories)

@@ -62,6 +62,9 @@ async fn recall(engine: &Arc<Engine>, request: &PrimeRequest) -> Result<wire::Qu
     query::handle(engine, question).await
 }
 
+/// A title, and what belongs under it.
+type Chapter<'a> = (&'static str, &'a dyn Fn(&Memory) -> bool);
+
 struct Brief {
     project: String,
     total: u64,
@@ -79,7 +82,7 @@ impl Brief {
         let mut told: BTreeSet<MemoryId> = conflicts.iter().flat_map(|(_, a, b)| [a.id, b.id]).collect();
         let mut sections = Vec::new();
         let has = |memory: &Memory, tag: &str| memory.tags.iter().any(|t| t == tag);
-        let chapters: [(&str, &dyn Fn(&Memory) -> bool); 7] = [
+        let chapters: [Chapter<'_>; 7] = [
             ("Decisions in force", &|m: &Memory| {
                 m.kind == Kind::Decision && m.confidence != Confidence::Weak
             }),

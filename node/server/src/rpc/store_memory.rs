@@ -54,7 +54,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: StoreMemoryRequest) ->
         valid_to: request.valid_to.map(Millis),
     };
     let mut memory = plan::given(given, &call.principal.0, now, vector);
-    let (near, draft) = near_to(&call, &scope.project_key(), memory.vector.clone()).await?;
+    let (near, draft) = near_to(&call, &scope.project_key(), &memory.content, memory.vector.clone()).await?;
     memory.vector = draft;
     memory.similar = plan::similar(&memory, &near, &call.principal.0, now);
     let command = Remember {
@@ -100,14 +100,15 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: StoreMemoryRequest) ->
 pub(super) async fn near_to(
     call: &Call,
     project_key: &str,
+    text: &str,
     vector: VectorDraft,
 ) -> Result<(Vec<Near>, VectorDraft), CallError> {
     if !matches!(vector, VectorDraft::Ready(_)) {
         return Ok((Vec::new(), vector));
     }
-    let (project_key, shard) = (project_key.to_owned(), call.shard);
+    let (project_key, text, shard) = (project_key.to_owned(), text.to_owned(), call.shard);
     call.read(move |engine, rows| {
-        let near = plan::near(engine, rows, shard, &project_key, &vector, engine.clock.wall());
+        let near = plan::near(engine, rows, shard, &project_key, &text, &vector, engine.clock.wall());
         Ok((near, vector))
     })
     .await

@@ -86,7 +86,7 @@ async fn planned(
             .for_write(vec![plan::meaning_of(label, content)])
             .await;
         if let Some(draft) = drafts.into_iter().next() {
-            let (found, draft) = near_to(call, &current.scope.project_key(), draft).await?;
+            let (found, draft) = near_to(call, &current.scope.project_key(), content, draft).await?;
             near = found;
             vector = Some(draft);
         }
