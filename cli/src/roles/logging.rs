@@ -10,6 +10,8 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
     let said = std::env::var("WAGGLE_LOG").ok().filter(|text| !text.trim().is_empty());
     let filter = said.as_deref().unwrap_or(filter);
     let filter = EnvFilter::try_new(filter).with_context(|| format!("understand the log filter '{filter}'"))?;
+    // The MCP library writes whole requests at debug level: content and queries never get into a log, whoever asks.
+    let filter = filter.add_directive("rmcp=warn".parse().context("hold back the MCP library's log")?);
     let as_json = match format {
         LogFormat::Auto => !std::io::stderr().is_terminal(),
         LogFormat::Text => false,
