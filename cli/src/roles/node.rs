@@ -130,16 +130,17 @@ pub(super) fn options(
         cluster: claimed.identity.cluster,
         node: claimed.identity.node,
     };
-    let start = if claimed.is_new {
-        Start::Fresh(identity)
-    } else {
+    let start = if claimed.has_store || !claimed.is_new {
         Start::Known(identity)
+    } else {
+        Start::Fresh(identity)
     };
     Ok(NodeOptions {
         data_dir: claimed.dir.store(),
         store: store(start),
         identity,
         shard_count,
+        first_start: claimed.is_new,
         raft: Settings {
             election_timeout: (raft.election_timeout_min(), raft.election_timeout_max()),
             heartbeat_interval: raft.heartbeat_interval(),

@@ -28,6 +28,8 @@ pub(crate) struct Claimed {
     pub(crate) identity: Identity,
     /// Nothing was ever acknowledged here.
     pub(crate) is_new: bool,
+    /// The store was created, if only by a first start that did not end.
+    pub(crate) has_store: bool,
     /// The operating system takes the lock back when the file is closed, however the process ends.
     _lock: File,
 }
@@ -50,6 +52,7 @@ pub(crate) fn claim(root: &Path, when_new: WhenNew) -> Result<Claimed> {
     let identity = match identity_known {
         Ok(identity) => identity,
         Err(IdentityError::Missing(_)) => {
+            refuse_data_of_nobody(&dir)?;
             let mut cluster = [0; 16];
             random(&mut cluster)?;
             Identity::create(
@@ -62,15 +65,15 @@ pub(crate) fn claim(root: &Path, when_new: WhenNew) -> Result<Claimed> {
         }
         Err(error) => return Err(error.into()),
     };
+    // A first start that did not end left a store of this very identity, or none: the store itself finds out, and
+    // refuses whatever else lies there. Nothing is ever removed.
     let is_new = !dir.started().exists();
-    if is_new && dir.store().exists() {
-        tracing::warn!(path = %dir.store().display(), "a first start did not end; beginning again");
-        fs::remove_dir_all(dir.store()).with_context(|| format!("remove {}", dir.store().display()))?;
-    }
+    let has_store = dir.store().join("identity").exists();
     Ok(Claimed {
         dir,
         identity,
         is_new,
+        has_store,
         _lock: lock,
     })
 }
@@ -83,6 +86,21 @@ impl Claimed {
         }
         Ok(())
     }
+}
+
+/// A store without the identity beside it was somebody's: a new identity would make it unreadable for its owner.
+fn refuse_data_of_nobody(dir: &DataDir) -> Result<()> {
+    let store = dir.store();
+    let Ok(mut entries) = fs::read_dir(&store) else {
+        return Ok(());
+    };
+    if entries.next().is_none() {
+        return Ok(());
+    }
+    let what = format!("{} holds data, but the identity beside it is missing", store.display());
+    Err(Failure::new(failure::CONFIGURATION, what)
+        .next("put the identity folder back from a backup, or name another directory")
+        .into())
 }
 
 fn lock(dir: &DataDir) -> Result<File> {

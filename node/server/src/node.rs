@@ -21,7 +21,7 @@ use waggle_proto::wire::meta_service_server::MetaServiceServer;
 use waggle_recall::cache::IndexCache;
 use waggle_recall::encoder::{DIMENSIONS, Encoder, EncoderPool};
 use waggle_shard::{Config, Member, NoRemote, Origin, Ports, Proposal, ReplicaConfig, Settings, Shards};
-use waggle_store::{Database, Identity, OpenError, RaftStore, Start, StoreOptions};
+use waggle_store::{Database, Identity, OpenError, RaftStore, StoreOptions};
 
 use crate::background;
 use crate::embed::Embedder;
@@ -48,6 +48,8 @@ pub struct NodeOptions {
     pub identity: Identity,
     /// Data shards to create when the cluster is new.
     pub shard_count: u32,
+    /// No start of this node was ever completed: shards that are empty begin. Later an empty shard is lost data.
+    pub first_start: bool,
     /// Settings of consensus.
     pub raft: Settings,
     /// Sizes and times.
@@ -202,10 +204,10 @@ async fn start_engine(
         store,
         identity,
         shard_count,
+        first_start,
         raft,
         engine: engine_options,
     } = options;
-    let fresh = matches!(store.start, Start::Fresh(_));
     let opening = tokio::task::spawn_blocking(move || Database::open(&data_dir, &store));
     let (database, embedder) = tokio::join!(opening, start_encoder(&engine_options));
     let database = database.map_err(|join| StartError::Init(join.to_string()))??;
@@ -240,7 +242,7 @@ async fn start_engine(
             // One node: the replica of every shard has the number of the node. More nodes take numbers from the meta
             // shard's log.
             replica: identity.node.0,
-            origin: if fresh {
+            origin: if first_start {
                 Origin::New {
                     members: members.clone(),
                 }

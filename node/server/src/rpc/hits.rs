@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use waggle_memory::id::MemoryId;
 use waggle_memory::link::Link;
-use waggle_memory::memory::Memory;
+use waggle_memory::memory::{Memory, State};
 use waggle_memory::tables::Item;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
@@ -94,6 +94,7 @@ impl Assembly {
                 && !placed.contains(&other)
                 && let Some(memory) = rows.memory(other)
                 && self.is_in_scope(&memory)
+                && self.is_shown(&memory)
             {
                 let node = self.node(rows, shown, &memory, hit.score);
                 shown.ranking.push(fusion(false, &other.bytes(), hit.score));
@@ -102,6 +103,12 @@ impl Assembly {
                 placed.insert(other);
             }
         }
+    }
+
+    /// Whether state and record clock let a memory into this answer, also one that comes as the other side of a conflict.
+    fn is_shown(&self, memory: &Memory) -> bool {
+        let open = self.closed_too || memory.state_at(self.at) != State::Closed;
+        open && self.recorded_by.is_none_or(|by| memory.recorded_at <= by)
     }
 
     fn is_in_scope(&self, memory: &Memory) -> bool {

@@ -169,13 +169,19 @@ impl MetaService for MetaCalls {
     }
 
     async fn list_keys(&self, request: Request<ListKeysRequest>) -> Result<Response<ListKeysReply>, Status> {
-        let tenant = tenant_of(&request.into_inner().tenant_id)?;
+        let asked = request.into_inner().tenant_id;
+        // Empty: the keys of every tenant, in the order of tenants.
+        let (first, last) = if asked.is_empty() {
+            (smallest_tenant()?, tenant_of(&"z".repeat(TenantId::BYTES_MAX))?)
+        } else {
+            (tenant_of(&asked)?, tenant_of(&asked)?)
+        };
         self.linearize().await?;
         let keys: Vec<KeyInfo> = self
             .read(move |tables| {
-                let from = Key::Shard(ShardKey::KeyOfTenant(tenant.clone(), KeyId(String::new())));
+                let from = Key::Shard(ShardKey::KeyOfTenant(first, KeyId(String::new())));
                 // '~' sorts after every letter and digit of a key id.
-                let to = Key::Shard(ShardKey::KeyOfTenant(tenant, KeyId("~".to_owned())));
+                let to = Key::Shard(ShardKey::KeyOfTenant(last, KeyId("~".to_owned())));
                 let ids = tables
                     .scan(&from, &to, LISTED_MAX)
                     .into_iter()

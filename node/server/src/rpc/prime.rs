@@ -23,8 +23,12 @@ use crate::error::CallError;
 const LINE_BYTES_MAX: usize = 200;
 /// Most lines of one section.
 const LINES_MAX: usize = 12;
-/// Newest memories that are looked through.
-const LOOKED_THROUGH_MAX: usize = 2_000;
+/// Newest memories in scope that are looked through, of each group of kinds.
+const LOOKED_THROUGH_MAX: u32 = 200;
+/// Kinds that bind whoever reads the brief.
+const BINDING: [Kind; 4] = [Kind::Decision, Kind::Concept, Kind::Preference, Kind::Question];
+/// The other kinds.
+const OTHERS: [Kind; 3] = [Kind::Fact, Kind::Note, Kind::Entity];
 /// Changes younger than this are told.
 const RECENT: i64 = 7 * Millis::DAY;
 
@@ -34,27 +38,30 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: PrimeRequest) -> Resul
     if !request.bounded {
         call.linearize().await?;
     }
-    let recalled = if request.query.trim().is_empty() {
-        None
-    } else {
-        Some(recall(engine, &request).await?)
-    };
+    let by_query = !request.query.trim().is_empty();
+    let mut recalled = recall(engine, &request, if by_query { &[] } else { &BINDING }).await?;
+    if !by_query {
+        // What binds first, so that a flood of newer facts cannot hide a decision.
+        let others = recall(engine, &request, &OTHERS).await?;
+        recalled.nodes.extend(others.nodes);
+    }
     call.read(move |engine, rows| {
         let now = engine.clock.wall();
-        let brief = Brief::compose(rows, &scope, recalled.as_ref(), now);
+        let brief = Brief::compose(rows, &scope, &recalled, by_query, now);
         Ok(brief.reply(rows, &request, recalled, now))
     })
     .await
 }
 
-/// What a task's query brings: the same recall as query_graph.
-async fn recall(engine: &Arc<Engine>, request: &PrimeRequest) -> Result<wire::QueryReply, CallError> {
+/// What this task's query, or scope and kinds, bring: the same recall as query_graph, with its walls between projects.
+async fn recall(engine: &Arc<Engine>, request: &PrimeRequest, kinds: &[Kind]) -> Result<wire::QueryReply, CallError> {
     let question = QueryRequest {
         context: request.context.clone(),
         scope: request.scope.clone(),
         query: request.query.clone(),
-        max_nodes: 20,
-        max_depth: 1,
+        max_nodes: if kinds.is_empty() { 20 } else { LOOKED_THROUGH_MAX },
+        max_depth: if kinds.is_empty() { 1 } else { 0 },
+        kinds: kinds.iter().map(|kind| u32::from(kind.number())).collect(),
         bounded: true,
         read_after_index: request.read_after_index,
         ..QueryRequest::default()
@@ -74,11 +81,10 @@ struct Brief {
 }
 
 impl Brief {
-    fn compose(rows: TenantRows<'_>, scope: &Scope, recalled: Option<&wire::QueryReply>, now: Millis) -> Self {
-        let project = rows.project(&scope.project);
-        let known = scope.project.trim().is_empty() || project.is_some();
-        let memories = candidates(rows, scope, recalled, now);
-        let conflicts = open_conflicts(rows, &memories);
+    fn compose(rows: TenantRows<'_>, scope: &Scope, recalled: &wire::QueryReply, by_query: bool, now: Millis) -> Self {
+        let known = scope.project.trim().is_empty() || rows.project(&scope.project).is_some();
+        let memories = candidates(rows, recalled, now);
+        let conflicts = open_conflicts(rows, scope, &memories, now);
         let mut told: BTreeSet<MemoryId> = conflicts.iter().flat_map(|(_, a, b)| [a.id, b.id]).collect();
         let mut sections = Vec::new();
         let has = |memory: &Memory, tag: &str| memory.tags.iter().any(|t| t == tag);
@@ -97,9 +103,7 @@ impl Brief {
             ("Changes of the last 7 days", &|m: &Memory| {
                 m.updated_at >= now.plus(-RECENT)
             }),
-            ("Notes and names", &|m: &Memory| {
-                recalled.is_some() || m.kind == Kind::Note
-            }),
+            ("Notes and names", &|m: &Memory| by_query || m.kind == Kind::Note),
         ];
         for (title, belongs) in chapters {
             let lines: Vec<Memory> = memories
@@ -113,13 +117,9 @@ impl Brief {
                 sections.push((title, lines));
             }
         }
-        let asked_total = match project {
-            Some(project) => project.counters.memories() + tenant_wide(rows, scope),
-            None => rows.state().counters.memories(),
-        };
         Self {
             project: scope.project.clone(),
-            total: asked_total,
+            total: recalled.total_in_scope,
             sections,
             conflicts,
             known,
@@ -130,7 +130,7 @@ impl Brief {
         self,
         rows: TenantRows<'_>,
         request: &PrimeRequest,
-        recalled: Option<wire::QueryReply>,
+        recalled: wire::QueryReply,
         now: Millis,
     ) -> PrimeReply {
         let mut sections = Vec::new();
@@ -167,10 +167,27 @@ impl Brief {
                 ..NodeHit::default()
             })
             .collect();
-        let turns: Vec<TurnHit> = recalled
-            .map(|reply| reply.turns)
-            .filter(|_| request.include_evidence)
-            .unwrap_or_default();
+        let (why, why_hint) = if recalled.empty_reason.is_empty() || request.query.trim().is_empty() {
+            let all_closed = self.total > 0;
+            let reason = if all_closed {
+                "all_closed"
+            } else {
+                "no_memories_in_scope"
+            };
+            let hint = if all_closed {
+                "nothing current is stored here; query_graph with include_invalidated shows the rest"
+            } else {
+                "nothing is stored here yet"
+            };
+            (reason.to_owned(), hint.to_owned())
+        } else {
+            (recalled.empty_reason, recalled.hint)
+        };
+        let turns: Vec<TurnHit> = if request.include_evidence {
+            recalled.turns
+        } else {
+            Vec::new()
+        };
         let (empty_reason, hint) = match (shown.is_empty() && turns.is_empty(), self.known) {
             (false, _) => (String::new(), String::new()),
             (true, false) => {
@@ -182,10 +199,7 @@ impl Brief {
                 );
                 ("scope_unknown".to_owned(), hint)
             }
-            (true, true) => (
-                "no_memories_in_scope".to_owned(),
-                "nothing is stored here yet".to_owned(),
-            ),
+            (true, true) => (why, why_hint),
         };
         PrimeReply {
             project: self.project,
@@ -206,37 +220,30 @@ impl Brief {
     }
 }
 
-fn tenant_wide(rows: TenantRows<'_>, scope: &Scope) -> u64 {
-    if scope.project_key().is_empty() {
-        0
-    } else {
-        rows.project("").map_or(0, |project| project.counters.memories())
-    }
-}
-
-/// Current memories in scope: those that a query found, in its order, else the newest.
-fn candidates(rows: TenantRows<'_>, scope: &Scope, recalled: Option<&wire::QueryReply>, now: Millis) -> Vec<Memory> {
-    let project_key = scope.project_key();
-    let in_scope = |memory: &Memory| {
-        let key = memory.scope.project_key();
-        project_key.is_empty() || key.is_empty() || key == project_key
-    };
-    let found: Vec<Memory> = match recalled {
-        Some(reply) => reply
-            .nodes
-            .iter()
-            .filter_map(|node| wire::memory_id("id", &node.memory.as_ref()?.id).ok())
-            .filter_map(|id| rows.memory(id))
-            .collect(),
-        None => rows.newest_memories(LOOKED_THROUGH_MAX),
-    };
-    found
-        .into_iter()
-        .filter(|memory| in_scope(memory) && memory.state_at(now) == State::Current)
+/// Current memories in scope: those that recall found, in its order.
+fn candidates(rows: TenantRows<'_>, recalled: &wire::QueryReply, now: Millis) -> Vec<Memory> {
+    recalled
+        .nodes
+        .iter()
+        .filter_map(|node| wire::memory_id("id", &node.memory.as_ref()?.id).ok())
+        .filter_map(|id| rows.memory(id))
+        .filter(|memory| memory.state_at(now) == State::Current)
         .collect()
 }
 
-fn open_conflicts(rows: TenantRows<'_>, memories: &[Memory]) -> Vec<(Link, Memory, Memory)> {
+/// Open conflicts whose both sides are current and in scope.
+fn open_conflicts(
+    rows: TenantRows<'_>,
+    scope: &Scope,
+    memories: &[Memory],
+    now: Millis,
+) -> Vec<(Link, Memory, Memory)> {
+    let project_key = scope.project_key();
+    let is_shown = |memory: &Memory| {
+        let key = memory.scope.project_key();
+        let in_scope = project_key.is_empty() || key.is_empty() || key == project_key;
+        in_scope && memory.state_at(now) == State::Current
+    };
     let mut seen = BTreeSet::new();
     let mut conflicts = Vec::new();
     for memory in memories.iter().filter(|memory| memory.open_conflict_count > 0) {
@@ -244,7 +251,10 @@ fn open_conflicts(rows: TenantRows<'_>, memories: &[Memory]) -> Vec<(Link, Memor
             if conflicts.len() >= LINES_MAX || !seen.insert(link.id) {
                 continue;
             }
-            if let Some((a, b)) = rows.memory(link.source).zip(rows.memory(link.target)) {
+            if let Some((a, b)) = rows.memory(link.source).zip(rows.memory(link.target))
+                && is_shown(&a)
+                && is_shown(&b)
+            {
                 conflicts.push((link, a, b));
             }
         }

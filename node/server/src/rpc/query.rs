@@ -158,7 +158,7 @@ impl Asked {
     }
 
     /// Keys of the projects in scope: the one given, or those that a session touched; None for the whole tenant.
-    fn projects(&self, rows: TenantRows<'_>) -> Option<Vec<String>> {
+    pub(super) fn projects(&self, rows: TenantRows<'_>) -> Option<Vec<String>> {
         let given = self.scope.project_key();
         if !given.is_empty() {
             return Some(vec![given]);
@@ -172,7 +172,8 @@ impl Asked {
             .filter(|session| session.session_id == self.scope.session_id)
             .map(|session| name_key(&session.project))
             .collect();
-        (!touched.is_empty()).then_some(touched)
+        // A session that nobody knows touched nothing: tenant-wide memory only, never everything.
+        Some(touched)
     }
 }
 
@@ -373,10 +374,17 @@ pub(super) fn why_empty(rows: TenantRows<'_>, asked: &Asked, found: &IndexAnswer
             "as_of or known_at is earlier than anything in scope".to_owned(),
         );
     }
-    if counts.removed_by_type_or_tag > 0 {
+    let filtered = !asked.kinds.is_empty() || !asked.tags.is_empty();
+    if filtered && (counts.removed_by_type_or_tag > 0 || asked.query.trim().is_empty()) {
         return said(
             "filtered_by_type_or_tag",
             "matches exist, the node_types or tags remove them".to_owned(),
+        );
+    }
+    if asked.as_of.is_some() && counts.removed_scheduled > 0 && counts.removed_closed == 0 {
+        return said(
+            "before_first_record",
+            "as_of is earlier than the beginning of anything that matches".to_owned(),
         );
     }
     if counts.removed_closed > 0 {
