@@ -395,12 +395,31 @@ pub(crate) fn answer_explain(explain: &wire::AnswerExplain) -> Value {
 }
 
 pub(crate) fn interpretation(read: &wire::Interpretation) -> Value {
+    // Open ends are left out.
+    let closed = |at: &i64| *at != i64::MIN && *at != i64::MAX;
     Fields::default()
         .with("words", json!(read.words))
-        .with("period_from", read.period_from.map(time))
-        .with("period_to", read.period_to.map(time))
+        .with("period_from", read.period_from.filter(closed).map(time))
+        .with("period_to", read.period_to.filter(closed).map(time))
         .with("as_of", read.as_of.map(time))
         .with_if(read.period_empty, "period_empty", true)
         .with("order", read.order.as_str())
         .value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_ends_of_a_period_are_left_out() {
+        let read = wire::Interpretation {
+            period_from: Some(0),
+            period_to: Some(i64::MAX),
+            ..wire::Interpretation::default()
+        };
+        let value = interpretation(&read);
+        assert_eq!(value["period_from"], time(0));
+        assert!(value.get("period_to").is_none(), "{value}");
+    }
 }
