@@ -62,10 +62,10 @@ impl Default for Position {
 }
 
 impl Position {
-    /// The position after showing `more` items as well.
-    pub(crate) fn after(&self, more: &[u32]) -> Self {
+    /// The position after showing `more` items as well; it names at most `named_max`.
+    pub(crate) fn after(&self, more: &[u32], named_max: usize) -> Self {
         match self {
-            Self::Shown(shown) if shown.len() + more.len() <= SHOWN_MAX => {
+            Self::Shown(shown) if shown.len() + more.len() <= SHOWN_MAX.min(named_max) => {
                 Self::Shown(shown.iter().chain(more).copied().collect())
             }
             Self::Shown(shown) => Self::Offset(u32::try_from(shown.len() + more.len()).unwrap_or(u32::MAX)),
@@ -301,7 +301,7 @@ mod tests {
         let cursors = Cursors::new(&[1; 32]);
         let mut position = Position::default();
         for step in 0..900u32 {
-            position = position.after(&[step]);
+            position = position.after(&[step], usize::MAX);
             assert!(cursors.seal(&walk(position.clone()), binding(), NOW).len() <= CURSOR_BYTES_MAX);
         }
         assert_eq!(position, Position::Offset(900));

@@ -258,13 +258,13 @@ async fn a_walk_shows_every_memory_once_within_its_budget() {
         .memories
         .lock()
         .expect("memories")
-        .extend((1..=60).map(|n| memory(n, 200)));
+        .extend((1..=140).map(|n| memory(n, 200)));
     let key = gateway.key(KeyScopes::GRAPH_READ);
-    for (max_nodes, token_budget) in [(1, 200), (5, 200), (20, 700), (50, 2_000), (200, 20_000)] {
+    for (max_nodes, token_budget) in [(1, 200), (5, 200), (200, 200), (20, 700), (50, 2_000), (200, 20_000)] {
         let mut seen = Vec::new();
         let mut arguments = json!({"query": "x", "max_nodes": max_nodes, "token_budget": token_budget});
         for page in 0.. {
-            assert!(page < 100, "the walk ends");
+            assert!(page < 200, "the walk ends");
             let result = gateway.call(&key, "query_graph", arguments.clone()).await;
             let structured = &result["structuredContent"];
             let size = structured.to_string().len().max(text_of(&result).len());
@@ -284,7 +284,7 @@ async fn a_walk_shows_every_memory_once_within_its_budget() {
         let distinct: BTreeSet<&String> = seen.iter().collect();
         assert_eq!(
             (seen.len(), distinct.len()),
-            (max_nodes.min(60), max_nodes.min(60)),
+            (max_nodes.min(140), max_nodes.min(140)),
             "max_nodes {max_nodes}"
         );
     }

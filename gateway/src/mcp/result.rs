@@ -15,7 +15,7 @@ const UNCUT_BYTES: usize = 40;
 /// What `truncated`, `next_cursor` and `token_estimate` may take, without the items that a cursor names.
 const TAIL_BYTES: usize = 190;
 /// Text form of one item in a cursor.
-const CURSOR_BYTES_PER_ITEM: usize = 6;
+pub(crate) const CURSOR_BYTES_PER_ITEM: usize = 6;
 const CURSOR_BYTES_MAX: usize = waggle_config::limits::CURSOR_BYTES_MAX;
 
 /// Where an item stands in the answer.
@@ -175,7 +175,9 @@ impl Answer {
                 !ready
             });
             if cursor {
-                cursor_bytes = (cursor_bytes + CURSOR_BYTES_PER_ITEM).min(CURSOR_BYTES_MAX);
+                cursor_bytes = (cursor_bytes + CURSOR_BYTES_PER_ITEM)
+                    .min(bytes_max / 4)
+                    .min(CURSOR_BYTES_MAX);
             }
             if structured.max(written) + cursor_bytes > bytes_max {
                 return at.max(1).min(self.items.len());
@@ -247,7 +249,6 @@ impl Answer {
     /// Only one item is left and it is too large.
     fn cut_first(mut self, bytes_max: usize, seal: Option<Seal<'_>>) -> Fitted {
         let more = self.items.len() > 1;
-        self.attached.retain(|attached| !attached.needs.met_by(&[]));
         loop {
             let built = self.build(1, more, seal);
             let over = built.bytes().saturating_sub(bytes_max);
@@ -257,7 +258,21 @@ impl Answer {
             let Some(item) = self.items.first_mut() else {
                 return self.cut_head(bytes_max, seal);
             };
-            if !cut_longest(&mut item.value, over) && item.also.pop().is_none() && !drop_longest_list(&mut item.value) {
+            // Links and conflicts go before the content does.
+            let ids: Vec<[u8; 16]> = item.id.into_iter().collect();
+            let link = self.attached.iter().rposition(|attached| attached.needs.met_by(&ids));
+            let dropped = if let Some(at) = link {
+                self.attached.remove(at);
+                true
+            } else {
+                let fields = item.value.as_object_mut();
+                fields.is_some_and(|fields| fields.shift_remove("conflicts").is_some())
+            };
+            if !dropped
+                && !cut_longest(&mut item.value, over)
+                && item.also.pop().is_none()
+                && !drop_longest_list(&mut item.value)
+            {
                 return self.cut_head(bytes_max, seal);
             }
             if let Some(fields) = item.value.as_object_mut() {
@@ -282,10 +297,9 @@ impl Answer {
             }
             if cut {
                 self.head.insert("content_truncated".into(), true.into());
-            } else if self.items.is_empty() {
+            } else if !self.items.first_mut().is_some_and(keep_only_id) {
+                // An item is never left out without a cursor that brings it.
                 return built;
-            } else {
-                self.items.clear();
             }
         }
     }
@@ -352,6 +366,25 @@ fn cut_longest(value: &mut Value, over: usize) -> bool {
     true
 }
 
+/// Leaves an item nothing but its name. False when there was nothing more to take.
+fn keep_only_id(item: &mut Item) -> bool {
+    let had_more = !item.also.is_empty();
+    item.also.clear();
+    let Some(fields) = item.value.as_object_mut() else {
+        return had_more;
+    };
+    let name = ["id", "turn_id", "name", "project"]
+        .into_iter()
+        .find(|key| fields.contains_key(*key));
+    let before = fields.len();
+    if let Some(name) = name {
+        fields.retain(|key, _| key == name || key == "content_truncated");
+    }
+    let taken = fields.len() < before;
+    fields.insert("content_truncated".into(), true.into());
+    had_more || taken
+}
+
 fn drop_longest_list(value: &mut Value) -> bool {
     let Some(fields) = value.as_object_mut() else {
         return false;
@@ -415,6 +448,30 @@ mod tests {
                     assert_eq!(fitted.structured.get("next_cursor").is_some(), nodes < count);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn links_and_conflicts_go_before_the_only_item() {
+        let seal = |_: &[u32], _: Left, _: i64| "c".repeat(100);
+        for count in [1, 3] {
+            let mut answer = answer(count, 30);
+            for number in 0..40 {
+                answer.attached.push(Attached {
+                    list: "edges",
+                    value: json!({"id": format!("edge-{number}"), "target": "t".repeat(30)}),
+                    needs: Needs::Either([0; 16], [9; 16]),
+                });
+            }
+            let conflicts: Vec<Value> = (0..40).map(|_| json!({"id": "c".repeat(32)})).collect();
+            answer.items[0].value["conflicts"] = conflicts.into();
+            let fitted = answer.fit(200, Some(&seal));
+            assert!(fitted.bytes() <= 800, "{}", fitted.bytes());
+            let node = &fitted.structured["nodes"][0];
+            assert_eq!(node["id"], "id-0");
+            assert_eq!(node["content_truncated"], true);
+            assert_eq!(node["content"], "ü\"".repeat(10), "content is cut last");
+            assert_eq!(fitted.structured["truncated"], count > 1);
         }
     }
 

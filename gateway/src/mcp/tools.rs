@@ -86,6 +86,9 @@ impl ToolCall<'_> {
             started: self.now,
             ..Walk::default()
         });
+        // Names of shown items take a quarter of the budget at most.
+        let bytes = usize::try_from(budget).unwrap_or_default();
+        let named_max = bytes / crate::mcp::result::CURSOR_BYTES_PER_ITEM;
         let seal = |shown: &[u32], left: Left, read_stamp: i64| {
             let walk = Walk {
                 started: walk.started,
@@ -95,7 +98,7 @@ impl ToolCall<'_> {
                     walk.read_stamp
                 },
                 left,
-                position: walk.position.after(shown),
+                position: walk.position.after(shown, named_max),
             };
             self.app.cursors.seal(&walk, self.binding(), self.now)
         };
