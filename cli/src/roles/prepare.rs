@@ -252,17 +252,22 @@ mod tests {
     }
 
     #[test]
-    fn what_an_unfinished_first_start_left_is_removed_and_nothing_later() {
+    fn nothing_in_the_store_is_removed_whatever_is_missing_beside_it() {
         let temp = tempfile::tempdir().expect("temporary directory");
         let claimed = claim(temp.path(), WhenNew::Create).expect("new");
-        fs::create_dir(claimed.dir.store()).expect("store");
+        let (store, identity) = (claimed.dir.store(), temp.path().join("identity"));
+        fs::create_dir(&store).expect("store");
+        fs::write(store.join("identity"), "of the store").expect("store");
         drop(claimed);
+        // No start was completed, and the store is there.
         let claimed = claim(temp.path(), WhenNew::Create).expect("again");
-        assert!(!claimed.dir.store().exists());
-        fs::create_dir(claimed.dir.store()).expect("store");
-        claimed.mark_started().expect("mark");
+        assert!(claimed.is_new && claimed.has_store);
         drop(claimed);
-        assert!(claim(temp.path(), WhenNew::Create).expect("known").dir.store().exists());
+        assert!(store.join("identity").exists());
+        // A store whose identity is lost belongs to somebody.
+        fs::remove_dir_all(&identity).expect("identity");
+        assert!(claim(temp.path(), WhenNew::Create).is_err());
+        assert!(store.join("identity").exists() && !identity.exists());
     }
 
     #[test]
