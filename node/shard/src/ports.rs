@@ -124,7 +124,7 @@ pub enum CallKind {
     Snapshot = 5,
 }
 
-/// A message between replicas of one shard. Only [`crate::message`] knows what is in the body.
+/// A message between replicas of one shard. Only `message.rs` knows what is in the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Which call.

@@ -197,7 +197,7 @@ fn index(data: &Path, vectors: &HashMap<String, Vector>) -> Result<BTreeMap<Stri
     Ok(conversations)
 }
 
-/// As a client stores it: "speaker: text [caption]".
+/// As a client stores it: "speaker: text `[caption]`".
 fn turn_text(line: &Value) -> Result<String, Failure> {
     let caption = text_of(line, "caption")?;
     let caption = if caption.is_empty() {
