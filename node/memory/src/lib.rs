@@ -24,4 +24,5 @@ pub mod invariant;
 pub mod extract;
 pub mod rank;
 pub mod read;
+pub mod record;
 pub mod time_words;
