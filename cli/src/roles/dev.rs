@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// Keep the rate limits on for the key that is printed.
     #[arg(long)]
     limits: bool,
+    /// Go on without the acknowledged writes behind a damaged place of the log (data_damaged_log).
+    #[arg(long)]
+    accept_damaged_log: bool,
     /// Serve what the conformance suite of MCP asks for.
     #[arg(long, hide = true)]
     conformance_fixtures: bool,
@@ -83,7 +86,10 @@ async fn serve(args: Args) -> Result<()> {
 
     let options = node::options(
         &claimed,
-        StoreOptions::development,
+        |start| StoreOptions {
+            accept_damaged_log: args.accept_damaged_log,
+            ..StoreOptions::development(start)
+        },
         DATA_SHARDS,
         &RaftConfig::standard(),
         &RecallConfig::standard(),

@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Make a new cluster of one node in a data directory that has no identity yet. Once only.
     #[arg(long)]
     init: bool,
+    /// Go on without the acknowledged writes behind a damaged place of the log (data_damaged_log).
+    #[arg(long)]
+    accept_damaged_log: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -64,6 +67,7 @@ async fn serve(args: &Args, config: NodeConfig, material: Material, clock: Arc<d
     let reserve = config.disk_reserve_bytes();
     let store = |start| StoreOptions {
         reserve_bytes: reserve,
+        accept_damaged_log: args.accept_damaged_log,
         ..StoreOptions::with_budget(start, store_bytes)
     };
     let options = options(&claimed, store, config.shard_count(), config.raft(), config.recall())?;

@@ -33,6 +33,11 @@ impl Family {
         Self::Vector,
     ];
 
+    /// RocksDB's number of the family: they were made in the order of [`Self::ALL`], after its own `default`.
+    pub(crate) const fn number(self) -> u32 {
+        self as u32 + 1
+    }
+
     /// The families of a shard's rows, in the order of snapshots and digests.
     pub(crate) const ROWS: [Self; 4] = [Self::State, Self::Index, Self::Transcript, Self::Vector];
 
