@@ -149,7 +149,10 @@ mod tests {
         let refused = StartError::Open(OpenError::NotADirectory { path: "data".into() });
         let error = Err::<(), _>(refused).context("start the node").expect_err("an error");
         let shown = Failure::from_error(&error);
-        assert_eq!((shown.exit, shown.code.as_deref()), (CONFIGURATION, Some("data_not_a_directory")));
+        assert_eq!(
+            (shown.exit, shown.code.as_deref()),
+            (CONFIGURATION, Some("data_not_a_directory"))
+        );
     }
 
     #[test]

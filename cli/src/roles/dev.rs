@@ -62,8 +62,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    keep_files_private();
     logging::start(keys::LOG_FILTER, LogFormat::Auto)?;
     runtime()?.block_on(Box::pin(serve(args)))
+}
+
+/// Whatever a server writes is for its own user, also in a directory that others may enter.
+pub(super) fn keep_files_private() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
 /// The runtime of a server.

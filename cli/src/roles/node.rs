@@ -42,6 +42,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    dev::keep_files_private();
     let config = checked::node(&commands::config::load(&args.config))?;
     let clock: Arc<dyn Clock> = Arc::new(System::new());
     // Before anything is opened: without certificates there is no service.

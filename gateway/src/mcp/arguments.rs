@@ -411,11 +411,18 @@ fn distance(one: &[char], two: &[char]) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// The arguments as one number: equal for equal JSON whatever the order of fields. The cursor is not part of them.
-pub(crate) fn fingerprint(tool: &str, given: &JsonObject) -> u64 {
+/// The arguments as one number: equal for equal JSON whatever the order of fields, and whether a default is spelled out
+/// or left away. The cursor is not part of them.
+pub(crate) fn fingerprint(tool: &ToolSpec, given: &JsonObject) -> u64 {
     let mut hasher = Xxh3::new();
-    hasher.update(tool.as_bytes());
-    let mut names: Vec<&String> = given.keys().filter(|name| name.as_str() != "cursor").collect();
+    hasher.update(tool.name.as_bytes());
+    let is_default =
+        |name: &str, value: &Value| tool.fields().any(|field| field.name == name && field.is_default(value));
+    let mut names: Vec<&String> = given
+        .iter()
+        .filter(|(name, value)| name.as_str() != "cursor" && !is_default(name, value))
+        .map(|(name, _)| name)
+        .collect();
     names.sort();
     for name in names {
         hasher.update(&[0]);

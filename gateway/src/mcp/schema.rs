@@ -171,6 +171,22 @@ pub(crate) enum FieldKind {
 }
 
 impl Field {
+    /// Whether a value says what leaving the field away says.
+    pub(crate) fn is_default(&self, value: &Value) -> bool {
+        match &self.kind {
+            FieldKind::Text { default, .. } | FieldKind::Word { default, .. } => {
+                default.is_some_and(|default| value.as_str() == Some(default))
+            }
+            FieldKind::Integer { default, .. } => default.is_some_and(|default| value.as_i64() == Some(default)),
+            FieldKind::Number { default, .. } => default.is_some_and(|default| value.as_f64() == Some(default)),
+            FieldKind::Flag { default } => value.as_bool() == Some(*default),
+            FieldKind::Texts { empty: true, .. } | FieldKind::Words { .. } => {
+                value.as_array().is_some_and(Vec::is_empty)
+            }
+            FieldKind::Texts { empty: false, .. } | FieldKind::Id | FieldKind::Time => false,
+        }
+    }
+
     pub(crate) const fn new(name: &'static str, kind: FieldKind, description: &'static str) -> Self {
         Self {
             name,

@@ -107,7 +107,7 @@ impl Mcp {
         let empty = Default::default();
         let given = request.arguments.as_ref().unwrap_or(&empty);
         let now = app.clock.wall();
-        let fingerprint = fingerprint(tool.name, given);
+        let fingerprint = fingerprint(tool, given);
         let binding = Binding {
             tenant: caller.tenant.as_str(),
             key_id: &caller.key_id,

@@ -149,6 +149,12 @@ pub(crate) fn brief_node(memory: &wire::Memory) -> Fields {
 
 /// Everything that is known of it.
 pub(crate) fn full_node(memory: &wire::Memory, tenant: &str) -> Fields {
+    if memory.state == "deleted" {
+        return Fields::default()
+            .with("id", id(&memory.id))
+            .with("tenant_id", tenant)
+            .with("state", "deleted");
+    }
     let scope = memory.scope.clone().unwrap_or_default();
     let aliases: Vec<Value> = memory
         .aliases

@@ -2,7 +2,7 @@
 //! applied entry.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use waggle_memory::id::{MemoryId, TenantId, TurnId};
@@ -57,7 +57,19 @@ fn of_memory(memory: &Memory, evidence: &[Evidence]) -> Document {
         .iter()
         .filter_map(|evidence| evidence.turn.as_ref().map(|span| span.turn))
         .collect();
-    Document::of_memory(memory, from_turns, observed_at)
+    let (session, agent_key) = (&memory.scope.session_id, memory.scope.agent_key());
+    let further = |other: &dyn Fn(&Evidence) -> String, own: &str| -> Vec<String> {
+        let names: BTreeSet<String> = evidence.iter().map(other).collect();
+        names
+            .into_iter()
+            .filter(|name| !name.is_empty() && name != own)
+            .collect()
+    };
+    Document {
+        also_sessions: further(&|evidence| evidence.scope.session_id.clone(), session),
+        also_agent_keys: further(&|evidence| evidence.scope.agent_key(), &agent_key),
+        ..Document::of_memory(memory, from_turns, observed_at)
+    }
 }
 
 /// One memory, as a change of it is indexed.
@@ -107,7 +119,9 @@ impl Source for RowSource<'_> {
                 let documents = memories.iter().zip(&evidence);
                 with_vectors(
                     rows,
-                    documents.map(|(memory, evidence)| of_memory(memory, evidence)).collect(),
+                    documents
+                        .map(|(memory, evidence)| of_memory(memory, evidence))
+                        .collect(),
                 )
             };
             let last = after.map(|document| document.item);

@@ -53,7 +53,10 @@ mod tests {
         take(directory.path(), 2 * MIB, MIB, 2 * MIB).unwrap();
         assert!(!path.exists(), "too little would be left for others");
         take(directory.path(), 4 * MIB, MIB, 2 * MIB).unwrap();
-        assert!(fs::metadata(&path).unwrap().blocks() * 512 >= MIB, "blocks that are set aside");
+        assert!(
+            fs::metadata(&path).unwrap().blocks() * 512 >= MIB,
+            "blocks that are set aside"
+        );
         assert!(!release(directory.path(), MIB, MIB).unwrap(), "there is room");
         assert!(path.exists());
         assert!(release(directory.path(), MIB - 1, MIB).unwrap());

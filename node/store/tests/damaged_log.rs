@@ -22,7 +22,10 @@ async fn left_by_a_killed_process(into: &Path) {
     let shards = start(&store, config(1, new)).await;
     let shard = shards.get(ShardId(0)).unwrap();
     for number in 0..WRITES {
-        shard.propose(create_tenant(number), raft_support::TIMEOUT).await.unwrap();
+        shard
+            .propose(create_tenant(number), raft_support::TIMEOUT)
+            .await
+            .unwrap();
     }
     // Nothing was closed: what the files hold now is what kill -9 would leave.
     copy(&path, into);

@@ -108,7 +108,7 @@ fn result_schema(tool: &str) -> Value {
         }
         "observe_conversation" => json!({
             "fields": "turn_id transcript_ids[] verbatim_stored nodes_extracted edges_inferred extraction_errors[]? created_count \
-                 reused_count redactions scope_note?",
+                 reused_count redactions scope_note? warnings[]?",
             "stored_nodes[]": format!("{node} created dedup_reason? similarity? alias_added?"),
             "edges[]": edge,
             "conflicts[]": conflict,

@@ -136,7 +136,8 @@ fn store_turns(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) 
     let found = tx.rows().session(project_key, &scope.session_id);
     let is_new = found.is_none();
     // A call without a session still numbers its turns, in the session with the empty name, which is not counted.
-    if command.turns.is_empty() && scope.session_id.is_empty() {
+    // There, too, the agents are noted that never name one.
+    if command.turns.is_empty() && scope.session_id.is_empty() && scope.agent_key().is_empty() {
         return Vec::new();
     }
     let mut session = found.unwrap_or_else(|| Session {

@@ -198,7 +198,9 @@ mod tests {
             assert_eq!(cosine, exact as f32 * (0.01 * 0.5), "slot {slot}");
         }
         let mut compared = Vec::new();
-        vectors.compare(&query, &[rows[3], rows[5], rows[299], rows[301]], |slot, _| compared.push(slot));
+        vectors.compare(&query, &[rows[3], rows[5], rows[299], rows[301]], |slot, _| {
+            compared.push(slot)
+        });
         assert_eq!(compared, [3, 299, 301]);
         assert_eq!(vectors.insert(1_000, &of(1), 0.01), rows[5]);
         let kept = vectors.compacted(|slot| slot.checked_sub(300), |_, _| {});

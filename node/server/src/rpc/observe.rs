@@ -86,7 +86,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ObserveRequest) -> Res
             .and_then(|position| u32::try_from(position).ok())
     };
     let over_limit = extraction.over_limit;
-    let redactions = extraction.redactions;
+    let secrets_left_out = extraction.redactions;
     let links = extraction.links.iter().filter_map(new_link).collect();
     let memories: Vec<NewMemory> = extraction
         .drafts
@@ -117,7 +117,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ObserveRequest) -> Res
     if over_limit {
         reply.extraction_errors.push("extraction_limit".to_owned());
     }
-    reply.redactions = redactions;
+    reply.secrets_left_out = secrets_left_out;
     Ok(reply)
 }
 
@@ -207,6 +207,7 @@ async fn answer(call: &Call, remembered: Remembered) -> Result<ObserveReply, Cal
             conflicts: views::links(rows, &remembered.conflicts),
             extraction_errors: Vec::new(),
             redactions: 0,
+            secrets_left_out: 0,
             scope_note,
         })
     })
