@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use super::answer::{INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, REFUSED, json_response, rest_fault, rpc_fault};
+use super::answer::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, REFUSED, json_response, rest_fault, rpc_fault};
 use super::body;
 use crate::app::App;
 use crate::conformance::FixtureService;
 use crate::fault::Fault;
-use crate::mcp::server::McpService;
+use crate::mcp::server::{McpService, tool_result};
 use crate::metric::InFlight;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -107,6 +107,7 @@ impl Endpoint {
         let refuse = |fault: &Fault, number| rpc_fault(fault, number, Value::Null, request_id);
         let caller = match self.app.auth.authenticate(request.headers()).await {
             Ok(caller) => caller,
+            Err(fault) if fault.status == 503 => return self.unavailable(&fault, request, request_id, op).await,
             Err(fault) => return refuse(&fault, REFUSED),
         };
         let (mut parts, body) = request.into_parts();
@@ -154,6 +155,40 @@ impl Endpoint {
         }
         let response = self.pass(Request::from_parts(parts, Body::from(bytes))).await;
         as_json_rpc(response, message.id, request_id).await
+    }
+
+    /// Nobody can say whose credential it is. A tool call hears so in its own form, which clients show and repeat; the
+    /// rest as an error that carries the id of the message.
+    async fn unavailable(
+        &self,
+        fault: &Fault,
+        request: Request<Body>,
+        request_id: &str,
+        op: &mut String,
+    ) -> Response<Body> {
+        let (mut parts, body) = request.into_parts();
+        if parts.method != Method::POST {
+            return rpc_fault(fault, REFUSED, Value::Null, request_id);
+        }
+        let bytes = match body::read(&parts.headers, body, self.app.limits.body_bytes_max()).await {
+            Ok(bytes) => bytes,
+            Err(too_large) => return rpc_fault(&too_large, INVALID_REQUEST, Value::Null, request_id),
+        };
+        let message = match understand(&bytes, &mut parts.headers, request_id) {
+            Ok(message) => message,
+            Err(response) => return *response,
+        };
+        op.clone_from(&message.method);
+        if message.method != "tools/call" || message.id.is_null() {
+            return rpc_fault(fault, REFUSED, message.id, request_id);
+        }
+        match serde_json::to_value(tool_result(Err(fault.clone()), request_id)) {
+            Ok(result) => json_response(
+                StatusCode::OK,
+                &json!({"jsonrpc": "2.0", "id": message.id, "result": result}),
+            ),
+            Err(_) => rpc_fault(fault, REFUSED, message.id, request_id),
+        }
     }
 
     async fn pass(&self, request: Request<Body>) -> Response<Body> {
@@ -237,11 +272,36 @@ fn understand(bytes: &Bytes, headers: &mut HeaderMap, request_id: &str) -> Resul
         let body = json!({"jsonrpc": "2.0", "id": id, "error": error});
         return Err(Box::new(json_response(StatusCode::NOT_FOUND, &body)));
     }
+    if let Some(what) = wrong_params(&method, value.get("params")) {
+        // The library would take the message for one of another method.
+        let error = json!({"code": INVALID_PARAMS, "message": what});
+        let body = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        let status = if version.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        return Err(Box::new(json_response(status, &body)));
+    }
     if method == "initialize" && version.is_none() {
         // The version in the body counts: a handshake is never refused for the header.
         headers.remove(PROTOCOL_VERSION);
     }
     Ok(Message { id, method })
+}
+
+/// What is wrong with the shape of the parameters, where that decides which method is meant.
+fn wrong_params(method: &str, params: Option<&Value>) -> Option<&'static str> {
+    let field = |name: &str| params.and_then(|params| params.get(name));
+    match method {
+        "tools/call" => match (field("name"), field("arguments")) {
+            (None, _) => Some("params.name is missing: the name of the tool; tools/list names all"),
+            (Some(name), _) if !name.is_string() => Some("params.name must be a string: the name of the tool"),
+            (_, None | Some(Value::Object(_) | Value::Null)) => None,
+            _ => Some("params.arguments must be an object: one field for each argument"),
+        },
+        "initialize" => match field("protocolVersion") {
+            Some(Value::String(_)) => None,
+            _ => Some("params.protocolVersion must be a string, such as \"2025-11-25\""),
+        },
+        _ => None,
+    }
 }
 
 fn count_version(headers: &HeaderMap) {
