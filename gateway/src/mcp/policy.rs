@@ -5,6 +5,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 use waggle_config::limits::SCOPE_PART_BYTES_MAX;
+use waggle_memory::meta::KeyScopes;
 use waggle_proto::wire::{ListScopesRequest, StatsReply};
 
 use crate::app::App;
