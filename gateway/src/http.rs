@@ -5,6 +5,7 @@ pub(crate) mod host_origin;
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod gate;
+mod message;
 
 pub(crate) mod admin;
 pub(crate) mod api;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -13,8 +12,9 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use super::answer::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, REFUSED, json_response, rest_fault, rpc_fault};
+use super::answer::{INVALID_REQUEST, REFUSED, json_response, rest_fault, rpc_fault};
 use super::body;
+use super::message::understand;
 use crate::app::App;
 use crate::conformance::FixtureService;
 use crate::fault::Fault;
@@ -22,18 +22,7 @@ use crate::mcp::server::{McpService, tool_result};
 use crate::metric::InFlight;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-/// The first revision without `initialize`.
-const FIRST_MODERN: &str = "2026-07-28";
-/// Methods that 2026-07-28 removed: with modern metadata they do not exist.
-const REMOVED: [&str; 5] = [
-    "initialize",
-    "ping",
-    "logging/setLevel",
-    "resources/subscribe",
-    "resources/unsubscribe",
-];
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Names this HTTP request; also the request id of a write whose caller gave none.
 #[derive(Clone, Debug)]
@@ -53,12 +42,6 @@ pub(crate) struct Endpoint {
     pub(crate) app: Arc<App>,
     pub(crate) surface: &'static str,
     pub(crate) inner: Inner,
-}
-
-/// What the gate learned from the body.
-struct Message {
-    id: Value,
-    method: String,
 }
 
 impl Endpoint {
@@ -220,88 +203,6 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Fault> {
         "unsupported_media_type",
         "the body must be application/json; set Content-Type accordingly",
     ))
-}
-
-/// Reads as much of the message as decides how it is answered. The library parses it again, strictly.
-fn understand(bytes: &Bytes, headers: &mut HeaderMap, request_id: &str) -> Result<Message, Box<Response<Body>>> {
-    let refuse = |number, what: &str, id: Value| {
-        Box::new(rpc_fault(
-            &Fault::new("malformed_request", what),
-            number,
-            id,
-            request_id,
-        ))
-    };
-    let text = body::text(bytes).map_err(|fault| Box::new(rpc_fault(&fault, PARSE_ERROR, Value::Null, request_id)))?;
-    let value: Value = serde_json::from_str(text).map_err(|why| {
-        let what = format!("the body is not JSON, at line {} column {}", why.line(), why.column());
-        refuse(PARSE_ERROR, &what, Value::Null)
-    })?;
-    let object = match &value {
-        Value::Object(object) => object,
-        Value::Array(_) => {
-            return Err(refuse(
-                INVALID_REQUEST,
-                "batches are not supported; send one message in each request",
-                Value::Null,
-            ));
-        }
-        _ => {
-            return Err(refuse(
-                INVALID_REQUEST,
-                "the body is not a JSON-RPC message",
-                Value::Null,
-            ));
-        }
-    };
-    let id = object.get("id").cloned().unwrap_or(Value::Null);
-    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(refuse(INVALID_REQUEST, "the message has no \"jsonrpc\": \"2.0\"", id));
-    }
-    let method = object
-        .get("method")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let version = value
-        .pointer("/params/_meta")
-        .and_then(|meta| meta.get(VERSION_KEY))
-        .and_then(Value::as_str);
-    if REMOVED.contains(&method.as_str()) && version.is_some_and(|version| version == FIRST_MODERN) {
-        let error = json!({"code": METHOD_NOT_FOUND, "message": format!("{method} does not exist in {FIRST_MODERN}")});
-        let body = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        return Err(Box::new(json_response(StatusCode::NOT_FOUND, &body)));
-    }
-    if let Some(what) = wrong_params(&method, value.get("params")) {
-        // The library would take the message for one of another method.
-        let error = json!({"code": INVALID_PARAMS, "message": what});
-        let body = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        let status = if version.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-        return Err(Box::new(json_response(status, &body)));
-    }
-    if method == "initialize" && version.is_none() {
-        // The version in the body counts: a handshake is never refused for the header.
-        headers.remove(PROTOCOL_VERSION);
-    }
-    Ok(Message { id, method })
-}
-
-/// What is wrong with the shape of the parameters, where that decides which method is meant.
-fn wrong_params(method: &str, params: Option<&Value>) -> Option<&'static str> {
-    let field = |name: &str| params.and_then(|params| params.get(name));
-    match method {
-        "tools/call" => match (field("name"), field("arguments")) {
-            (None, _) => Some("params.name is missing: the name of the tool; tools/list names all"),
-            (Some(name), _) if !name.is_string() => Some("params.name must be a string: the name of the tool"),
-            (_, None | Some(Value::Object(_) | Value::Null)) => None,
-            _ => Some("params.arguments must be an object: one field for each argument"),
-        },
-        "initialize" => match field("protocolVersion") {
-            Some(Value::String(_)) => None,
-            _ => Some("params.protocolVersion must be a string, such as \"2025-11-25\""),
-        },
-        _ => None,
-    }
 }
 
 fn count_version(headers: &HeaderMap) {
