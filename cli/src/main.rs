@@ -53,6 +53,8 @@ enum Command {
     /// Add, search and show memories.
     #[command(subcommand)]
     Memory(commands::memory::Verb),
+    /// Show the turns that a memory rests on, verbatim.
+    Replay(commands::replay::Args),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         Command::Tenant(verb) => commands::tenant::run(verb),
         Command::Key(verb) => commands::key::run(verb),
         Command::Memory(verb) => commands::memory::run(verb),
+        Command::Replay(args) => commands::replay::run(args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

@@ -17,6 +17,7 @@ use waggle_config::limits::RPC_BYTES_MAX;
 use waggle_memory::id::TenantId;
 use waggle_memory::meta::{NodeId, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::insight_service_client::InsightServiceClient;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
 use waggle_proto::wire::{self, CallContext, ErrorDetail};
@@ -73,12 +74,50 @@ impl Cluster {
         }
     }
 
-    /// Calls the owner of the caller's tenant.
+    /// Calls MemoryService at the owner of the caller's tenant.
     pub(crate) async fn memory<R, F>(
         &self,
         caller: &Caller,
         call: &Call,
         send: impl Fn(MemoryServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.owner(caller, call, |channel, context, left| {
+            let client = MemoryServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        })
+        .await
+    }
+
+    /// Calls InsightService at the owner of the caller's tenant.
+    pub(crate) async fn insight<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(InsightServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.owner(caller, call, |channel, context, left| {
+            let client = InsightServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        })
+        .await
+    }
+
+    /// Calls the owner of the caller's tenant, over a channel to it.
+    async fn owner<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(Channel, CallContext, Duration) -> F,
     ) -> Result<R, Fault>
     where
         F: Future<Output = Result<Response<R>, Status>>,
@@ -97,9 +136,6 @@ impl Cluster {
             if left.is_zero() {
                 break;
             }
-            let client = MemoryServiceClient::new(channel)
-                .max_decoding_message_size(RPC_BYTES_MAX)
-                .max_encoding_message_size(RPC_BYTES_MAX);
             let context = CallContext {
                 tenant: caller.tenant.as_str().to_owned(),
                 principal: caller.principal.clone(),
@@ -108,7 +144,7 @@ impl Cluster {
                 request_id: call.request_id.clone(),
                 arguments_fingerprint: call.fingerprint,
             };
-            let status = match tokio::time::timeout(left, send(client, context, left)).await {
+            let status = match tokio::time::timeout(left, send(channel, context, left)).await {
                 Ok(Ok(response)) => {
                     self.remember_leader(shard, node);
                     return Ok(response.into_inner());

@@ -27,11 +27,19 @@ fn id(number: u64) -> String {
 /// Every tool with good arguments and the scope it needs.
 fn good_calls() -> Vec<(&'static str, Value, &'static str)> {
     vec![
+        (
+            "decompose_and_store",
+            json!({"content": "- one\n- two", "context": "numbers"}),
+            "graph:write",
+        ),
+        ("dedup_candidates", json!({"project": "shop"}), "graph:read"),
         ("delete_node", json!({"node_id": id(1)}), "graph:write"),
         ("get_related", json!({"node_id": id(1)}), "graph:read"),
         ("get_stats", json!({}), "graph:read"),
+        ("get_topics", json!({"project": "shop"}), "graph:read"),
         ("list_context_scopes", json!({}), "graph:read"),
         ("memory_capabilities", json!({"include_schema": true}), ""),
+        ("memory_replay", json!({"memory_id": id(1)}), "graph:read"),
         (
             "observe_conversation",
             json!({"user_message": "we chose Postgres", "assistant_response": "ok"}),
@@ -155,7 +163,7 @@ async fn paths_show_their_tools_and_name_where_others_are() {
         let budget = if path.ends_with("core") { 1_500 } else { 4_500 };
         assert!(tokens <= budget, "{path}: {tokens} tokens");
     }
-    assert_eq!(lists, [12, 7, 6, 7]);
+    assert_eq!(lists, [16, 7, 9, 7]);
     let reply = gateway
         .rpc(
             "/mcp/core",

@@ -4,6 +4,7 @@ pub(crate) mod cert;
 pub(crate) mod config;
 pub(crate) mod key;
 pub(crate) mod memory;
+pub(crate) mod replay;
 pub(crate) mod status;
 pub(crate) mod tenant;
 pub(crate) mod version;

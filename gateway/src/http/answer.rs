@@ -11,6 +11,7 @@ use crate::fault::Fault;
 pub(crate) const PARSE_ERROR: i32 = -32700;
 pub(crate) const INVALID_REQUEST: i32 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
+pub(crate) const INVALID_PARAMS: i32 = -32602;
 /// A refusal before a message was understood; from the range that belongs to implementations.
 pub(crate) const REFUSED: i32 = -32001;
 

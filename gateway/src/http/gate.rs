@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -13,27 +12,17 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use super::answer::{INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, REFUSED, json_response, rest_fault, rpc_fault};
+use super::answer::{INVALID_REQUEST, REFUSED, json_response, rest_fault, rpc_fault};
 use super::body;
+use super::message::understand;
 use crate::app::App;
 use crate::conformance::FixtureService;
 use crate::fault::Fault;
-use crate::mcp::server::McpService;
+use crate::mcp::server::{McpService, tool_result};
 use crate::metric::InFlight;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-/// The first revision without `initialize`.
-const FIRST_MODERN: &str = "2026-07-28";
-/// Methods that 2026-07-28 removed: with modern metadata they do not exist.
-const REMOVED: [&str; 5] = [
-    "initialize",
-    "ping",
-    "logging/setLevel",
-    "resources/subscribe",
-    "resources/unsubscribe",
-];
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Names this HTTP request; also the request id of a write whose caller gave none.
 #[derive(Clone, Debug)]
@@ -53,12 +42,6 @@ pub(crate) struct Endpoint {
     pub(crate) app: Arc<App>,
     pub(crate) surface: &'static str,
     pub(crate) inner: Inner,
-}
-
-/// What the gate learned from the body.
-struct Message {
-    id: Value,
-    method: String,
 }
 
 impl Endpoint {
@@ -107,6 +90,7 @@ impl Endpoint {
         let refuse = |fault: &Fault, number| rpc_fault(fault, number, Value::Null, request_id);
         let caller = match self.app.auth.authenticate(request.headers()).await {
             Ok(caller) => caller,
+            Err(fault) if fault.status == 503 => return self.unavailable(&fault, request, request_id, op).await,
             Err(fault) => return refuse(&fault, REFUSED),
         };
         let (mut parts, body) = request.into_parts();
@@ -156,6 +140,40 @@ impl Endpoint {
         as_json_rpc(response, message.id, request_id).await
     }
 
+    /// Nobody can say whose credential it is. A tool call hears so in its own form, which clients show and repeat; the
+    /// rest as an error that carries the id of the message.
+    async fn unavailable(
+        &self,
+        fault: &Fault,
+        request: Request<Body>,
+        request_id: &str,
+        op: &mut String,
+    ) -> Response<Body> {
+        let (mut parts, body) = request.into_parts();
+        if parts.method != Method::POST {
+            return rpc_fault(fault, REFUSED, Value::Null, request_id);
+        }
+        let bytes = match body::read(&parts.headers, body, self.app.limits.body_bytes_max()).await {
+            Ok(bytes) => bytes,
+            Err(too_large) => return rpc_fault(&too_large, INVALID_REQUEST, Value::Null, request_id),
+        };
+        let message = match understand(&bytes, &mut parts.headers, request_id) {
+            Ok(message) => message,
+            Err(response) => return *response,
+        };
+        op.clone_from(&message.method);
+        if message.method != "tools/call" || message.id.is_null() {
+            return rpc_fault(fault, REFUSED, message.id, request_id);
+        }
+        match serde_json::to_value(tool_result(Err(fault.clone()), request_id)) {
+            Ok(result) => json_response(
+                StatusCode::OK,
+                &json!({"jsonrpc": "2.0", "id": message.id, "result": result}),
+            ),
+            Err(_) => rpc_fault(fault, REFUSED, message.id, request_id),
+        }
+    }
+
     async fn pass(&self, request: Request<Body>) -> Response<Body> {
         let response = match &self.inner {
             Inner::Mcp(service) => service.clone().oneshot(request).await,
@@ -185,63 +203,6 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Fault> {
         "unsupported_media_type",
         "the body must be application/json; set Content-Type accordingly",
     ))
-}
-
-/// Reads as much of the message as decides how it is answered. The library parses it again, strictly.
-fn understand(bytes: &Bytes, headers: &mut HeaderMap, request_id: &str) -> Result<Message, Box<Response<Body>>> {
-    let refuse = |number, what: &str, id: Value| {
-        Box::new(rpc_fault(
-            &Fault::new("malformed_request", what),
-            number,
-            id,
-            request_id,
-        ))
-    };
-    let text = body::text(bytes).map_err(|fault| Box::new(rpc_fault(&fault, PARSE_ERROR, Value::Null, request_id)))?;
-    let value: Value = serde_json::from_str(text).map_err(|why| {
-        let what = format!("the body is not JSON, at line {} column {}", why.line(), why.column());
-        refuse(PARSE_ERROR, &what, Value::Null)
-    })?;
-    let object = match &value {
-        Value::Object(object) => object,
-        Value::Array(_) => {
-            return Err(refuse(
-                INVALID_REQUEST,
-                "batches are not supported; send one message in each request",
-                Value::Null,
-            ));
-        }
-        _ => {
-            return Err(refuse(
-                INVALID_REQUEST,
-                "the body is not a JSON-RPC message",
-                Value::Null,
-            ));
-        }
-    };
-    let id = object.get("id").cloned().unwrap_or(Value::Null);
-    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(refuse(INVALID_REQUEST, "the message has no \"jsonrpc\": \"2.0\"", id));
-    }
-    let method = object
-        .get("method")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let version = value
-        .pointer("/params/_meta")
-        .and_then(|meta| meta.get(VERSION_KEY))
-        .and_then(Value::as_str);
-    if REMOVED.contains(&method.as_str()) && version.is_some_and(|version| version == FIRST_MODERN) {
-        let error = json!({"code": METHOD_NOT_FOUND, "message": format!("{method} does not exist in {FIRST_MODERN}")});
-        let body = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        return Err(Box::new(json_response(StatusCode::NOT_FOUND, &body)));
-    }
-    if method == "initialize" && version.is_none() {
-        // The version in the body counts: a handshake is never refused for the header.
-        headers.remove(PROTOCOL_VERSION);
-    }
-    Ok(Message { id, method })
 }
 
 fn count_version(headers: &HeaderMap) {

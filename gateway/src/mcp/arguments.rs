@@ -49,6 +49,7 @@ impl Arguments {
         let mut values = BTreeMap::new();
         for field in tool.fields() {
             let value = match given.get(field.name) {
+                Some(Value::Null) if matches!(field.kind, FieldKind::Depth) => None,
                 Some(value) => Some(check_value(field, value, now)?),
                 None if field.required => {
                     let what = format!(
@@ -161,7 +162,7 @@ fn default_of(field: &Field) -> Option<Argument> {
         FieldKind::Integer { default, .. } => default.map(Argument::Integer),
         FieldKind::Number { default, .. } => default.map(Argument::Number),
         FieldKind::Flag { default } => Some(Argument::Flag(*default)),
-        FieldKind::Texts { .. } | FieldKind::Words { .. } | FieldKind::Id | FieldKind::Time => None,
+        FieldKind::Texts { .. } | FieldKind::Words { .. } | FieldKind::Depth | FieldKind::Id | FieldKind::Time => None,
     }
 }
 
@@ -231,6 +232,9 @@ fn check_value(field: &Field, value: &Value, now: Millis) -> Result<Argument, Fa
                 .collect::<Result<_, _>>()?;
             Ok(Argument::Texts(words))
         }
+        FieldKind::Depth => whole(value)
+            .map(|depth| Argument::Integer(depth.max(0)))
+            .ok_or_else(|| Fault::validation(field.name, format!("{} must be an integer or null", field.name))),
         FieldKind::Id => {
             let text = value
                 .as_str()
@@ -266,7 +270,7 @@ fn check_text(name: &str, value: &Value, bytes_max: usize) -> Result<String, Fau
     let text = value.as_str().ok_or_else(|| wrong_type(name, "a string", value))?;
     if text.len() > bytes_max {
         let advice = match name {
-            "content" => "store one statement, and long text with observe_conversation",
+            "content" => "store one statement, and long text with decompose_and_store",
             "user_message" | "assistant_response" => "split the text into several turns",
             _ => "shorten it",
         };

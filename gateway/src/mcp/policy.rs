@@ -5,6 +5,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 use waggle_config::limits::SCOPE_PART_BYTES_MAX;
+use waggle_memory::meta::KeyScopes;
 use waggle_proto::wire::{ListScopesRequest, StatsReply};
 
 use crate::app::App;
@@ -107,20 +108,28 @@ pub(crate) fn get_prompt(request: &GetPromptRequestParams) -> Result<GetPromptRe
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, message)]).with_description("Memory policy"))
 }
 
-pub(crate) fn resources() -> Vec<Resource> {
+/// What reading the tenant's own resources needs.
+pub(crate) const READ_SCOPE: KeyScopes = KeyScopes::GRAPH_READ;
+
+/// Those that a credential may read.
+pub(crate) fn resources(scopes: KeyScopes) -> Vec<Resource> {
     let resource = |uri: &str, name: &str, title: &str, description: &str| {
         Resource::new(uri, name)
             .with_title(title)
             .with_description(description)
             .with_mime_type("text/plain")
     };
+    let policy = resource(
+        POLICY_URI,
+        "memory-policy",
+        "Memory policy",
+        "How and when to use memory",
+    );
+    if !scopes.contains(READ_SCOPE) {
+        return vec![policy];
+    }
     vec![
-        resource(
-            POLICY_URI,
-            "memory-policy",
-            "Memory policy",
-            "How and when to use memory",
-        ),
+        policy,
         resource(
             RECENT_URI,
             "recent",

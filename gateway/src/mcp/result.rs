@@ -87,6 +87,8 @@ pub(crate) struct Answer {
     /// Most important first.
     pub(crate) items: Vec<Item>,
     pub(crate) attached: Vec<Attached>,
+    /// More items exist than are here: the answer is truncated even when all of these are shown.
+    pub(crate) more: bool,
     /// The state that was read; goes into the cursor.
     pub(crate) read_stamp: i64,
 }
@@ -126,11 +128,11 @@ impl Answer {
         let bytes_max = tokens * BYTES_PER_TOKEN;
         let all = self.items.len();
         let mut shown = self.count_fitting(bytes_max, if seal.is_some() { 40 } else { 0 }, false);
-        if shown < all {
+        if shown < all || self.more {
             shown = self.count_fitting(bytes_max, TAIL_BYTES, seal.is_some());
         }
         loop {
-            let built = self.build(shown, shown < all, seal);
+            let built = self.build(shown, shown < all || self.more, seal);
             if built.bytes() <= bytes_max {
                 return built;
             }
@@ -248,7 +250,7 @@ impl Answer {
 
     /// Only one item is left and it is too large.
     fn cut_first(mut self, bytes_max: usize, seal: Option<Seal<'_>>) -> Fitted {
-        let more = self.items.len() > 1;
+        let more = self.more || self.items.len() > 1;
         loop {
             let built = self.build(1, more, seal);
             let over = built.bytes().saturating_sub(bytes_max);
@@ -285,7 +287,7 @@ impl Answer {
     fn cut_head(mut self, bytes_max: usize, seal: Option<Seal<'_>>) -> Fitted {
         loop {
             let shown = self.items.len().min(1);
-            let built = self.build(shown, self.items.len() > 1, seal);
+            let built = self.build(shown, self.more || self.items.len() > 1, seal);
             let over = built.bytes().saturating_sub(bytes_max);
             if over == 0 {
                 return built;

@@ -46,11 +46,15 @@ impl ToolSet {
 /// A tool, by the code that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolKind {
+    DecomposeAndStore,
+    DedupCandidates,
     DeleteNode,
     GetRelated,
     GetStats,
+    GetTopics,
     ListContextScopes,
     MemoryCapabilities,
+    MemoryReplay,
     ObserveConversation,
     PrimeContext,
     QueryGraph,
@@ -165,6 +169,8 @@ pub(crate) enum FieldKind {
         items_max: usize,
         allowed: fn() -> Vec<&'static str>,
     },
+    /// Steps of a walk: an integer, where negative means 0 and null means as deep as allowed.
+    Depth,
     /// A UUID.
     Id,
     Time,
@@ -183,7 +189,7 @@ impl Field {
             FieldKind::Texts { empty: true, .. } | FieldKind::Words { .. } => {
                 value.as_array().is_some_and(Vec::is_empty)
             }
-            FieldKind::Texts { empty: false, .. } | FieldKind::Id | FieldKind::Time => false,
+            FieldKind::Texts { empty: false, .. } | FieldKind::Depth | FieldKind::Id | FieldKind::Time => false,
         }
     }
 
@@ -244,6 +250,7 @@ impl Field {
             FieldKind::Words { allowed, .. } => {
                 json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
             }
+            FieldKind::Depth => json!({"type": "integer"}),
             FieldKind::Id | FieldKind::Time => json!({"type": "string"}),
         };
         if !self.description.is_empty()
@@ -263,7 +270,27 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 12] = [
+pub(crate) static TOOLS: [ToolSpec; 16] = [
+    ToolSpec {
+        kind: ToolKind::DecomposeAndStore,
+        name: "decompose_and_store",
+        title: "Store a text in pieces",
+        description: "Split a text into single memories and link them.",
+        scopes: KeyScopes::GRAPH_WRITE,
+        hints: Hints::ADDS,
+        core: false,
+        fields: &[fields::DECOMPOSE, fields::SCOPE],
+    },
+    ToolSpec {
+        kind: ToolKind::DedupCandidates,
+        name: "dedup_candidates",
+        title: "Possible duplicates",
+        description: "Pairs of a project that say nearly the same, and what forbids to merge them.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[fields::SCOPE, fields::THRESHOLD, fields::PAGE],
+    },
     ToolSpec {
         kind: ToolKind::DeleteNode,
         name: "delete_node",
@@ -298,6 +325,16 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         fields: &[fields::PROJECT],
     },
     ToolSpec {
+        kind: ToolKind::GetTopics,
+        name: "get_topics",
+        title: "Topics",
+        description: "What the memories are about, largest topic first.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[fields::SCOPE, fields::MAX_TOPICS, fields::PAGE],
+    },
+    ToolSpec {
         kind: ToolKind::ListContextScopes,
         name: "list_context_scopes",
         title: "List projects, agents, sessions",
@@ -317,6 +354,16 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         hints: Hints::READS,
         core: true,
         fields: &[fields::CAPABILITIES],
+    },
+    ToolSpec {
+        kind: ToolKind::MemoryReplay,
+        name: "memory_replay",
+        title: "Replay transcripts",
+        description: "The turns that a memory rests on, verbatim.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[fields::REPLAY, fields::REPLAY_PAGE],
     },
     ToolSpec {
         kind: ToolKind::ObserveConversation,

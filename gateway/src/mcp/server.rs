@@ -23,11 +23,9 @@ use waggle_memory::meta::KeyScopes;
 
 use crate::app::App;
 use crate::auth::Caller;
-use crate::cursor::Binding;
 use crate::fault::Fault;
 use crate::http::gate::HttpRequestId;
 use crate::limits::Cost;
-use crate::mcp::arguments::{Arguments, fingerprint};
 use crate::mcp::policy;
 use crate::mcp::result::Fitted;
 use crate::mcp::schema::{self, INSTRUCTIONS, ToolSet, ToolSpec};
@@ -106,42 +104,12 @@ impl Mcp {
         let _pass = app.rates.enter(caller, tool.cost())?;
         let empty = Default::default();
         let given = request.arguments.as_ref().unwrap_or(&empty);
-        let now = app.clock.wall();
-        let fingerprint = fingerprint(tool, given);
-        let binding = Binding {
-            tenant: caller.tenant.as_str(),
-            key_id: &caller.key_id,
-            tool: tool.name,
-            arguments: fingerprint,
-        };
-        let mut arguments = Arguments::check(tool, given, now)?;
-        let walk = match arguments.optional_text("cursor") {
-            None => None,
-            Some(cursor) => Some(app.cursors.open(cursor, binding, now)?),
-        };
-        if let Some(walk) = &walk {
-            // Relative times mean what they meant on the first page.
-            arguments = Arguments::check(tool, given, walk.started)?;
-        }
+        let mut call = ToolCall::begin(app, caller, tool, given, request_id(context, asked)?)?;
         if request.name == "debug_retrieval" {
-            arguments.set_flag("explain");
+            call.arguments.set_flag("explain");
         }
-        let call = ToolCall {
-            app,
-            caller,
-            tool,
-            arguments,
-            call: Call {
-                request_id: request_id(context, asked)?,
-                fingerprint,
-                deadline: Instant::now() + app.limits.call_time_default(),
-                writes: !tool.hints.read_only,
-            },
-            now,
-            walk,
-            bounded: is_bounded(context)?,
-            read_after: read_after(app, context, caller)?,
-        };
+        call.bounded = is_bounded(context)?;
+        call.read_after = read_after(app, context, caller)?;
         call.run().await
     }
 
@@ -220,7 +188,7 @@ fn read_after(app: &App, context: &RequestContext<RoleServer>, caller: &Caller) 
     }
 }
 
-fn tool_result(outcome: Result<Fitted, Fault>, request_id: &str) -> CallToolResult {
+pub(crate) fn tool_result(outcome: Result<Fitted, Fault>, request_id: &str) -> CallToolResult {
     match outcome {
         Ok(fitted) => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(fitted.text)]);
@@ -344,7 +312,7 @@ impl ServerHandler for Mcp {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let list = ListResourcesResult::with_all_items(policy::resources());
+        let list = ListResourcesResult::with_all_items(policy::resources(asked(&context)?.caller.scopes));
         Ok(if is_modern(&context) {
             list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private)
         } else {
@@ -376,7 +344,10 @@ impl ServerHandler for Mcp {
         let (text, ttl_ms) = match request.uri.as_str() {
             policy::POLICY_URI => (policy::POLICY.to_owned(), LIST_TTL_MS),
             uri @ (policy::STATS_URI | policy::RECENT_URI) => {
-                asked.caller.require(KeyScopes::GRAPH_READ).map_err(refused)?;
+                // The caller's mistake, not ours: as for a resource that does not exist.
+                asked.caller.require(policy::READ_SCOPE).map_err(|fault| {
+                    ErrorData::invalid_params(fault.text(), Some(fault.fields(asked.request_id).into()))
+                })?;
                 let _pass = self.app.rates.enter(asked.caller, Cost::Read).map_err(refused)?;
                 let reply = get_stats::ask(&self.app, asked.caller, &self.plain_read(&asked), "")
                     .await

@@ -2,11 +2,15 @@
 
 pub(crate) mod fields;
 
+mod decompose_and_store;
+mod dedup_candidates;
 mod delete_node;
 mod get_related;
 pub(crate) mod get_stats;
+mod get_topics;
 mod list_context_scopes;
 mod memory_capabilities;
+mod memory_replay;
 mod observe_conversation;
 mod prime_context;
 mod query_graph;
@@ -15,13 +19,15 @@ mod store_edge;
 mod store_node;
 mod update_node;
 
+use rmcp::model::JsonObject;
+use tokio::time::Instant;
 use waggle_memory::time::Millis;
 
 use crate::app::App;
 use crate::auth::Caller;
 use crate::cursor::{Binding, Left, Walk};
 use crate::fault::Fault;
-use crate::mcp::arguments::Arguments;
+use crate::mcp::arguments::{Arguments, fingerprint};
 use crate::mcp::result::{Answer, Fitted};
 use crate::mcp::schema::{ToolKind, ToolSpec};
 use crate::route::Call;
@@ -43,6 +49,51 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) read_after: u64,
 }
 
+impl<'a> ToolCall<'a> {
+    /// A linearizable call, whoever brought it: arguments checked, cursor opened.
+    pub(crate) fn begin(
+        app: &'a App,
+        caller: &'a Caller,
+        tool: &'static ToolSpec,
+        given: &JsonObject,
+        request_id: String,
+    ) -> Result<Self, Fault> {
+        let now = app.clock.wall();
+        let fingerprint = fingerprint(tool, given);
+        let binding = Binding {
+            tenant: caller.tenant.as_str(),
+            key_id: &caller.key_id,
+            tool: tool.name,
+            arguments: fingerprint,
+        };
+        let mut arguments = Arguments::check(tool, given, now)?;
+        let walk = match arguments.optional_text("cursor") {
+            None => None,
+            Some(cursor) => Some(app.cursors.open(cursor, binding, now)?),
+        };
+        if let Some(walk) = &walk {
+            // Relative times mean what they meant on the first page.
+            arguments = Arguments::check(tool, given, walk.started)?;
+        }
+        Ok(Self {
+            app,
+            caller,
+            tool,
+            arguments,
+            call: Call {
+                request_id,
+                fingerprint,
+                deadline: Instant::now() + app.limits.call_time_default(),
+                writes: !tool.hints.read_only,
+            },
+            now,
+            walk,
+            bounded: false,
+            read_after: 0,
+        })
+    }
+}
+
 impl ToolCall<'_> {
     pub(crate) fn tenant(&self) -> &str {
         self.caller.tenant.as_str()
@@ -60,11 +111,15 @@ impl ToolCall<'_> {
     /// Runs the tool and makes its answer fit.
     pub(crate) async fn run(self) -> Result<Fitted, Fault> {
         let answer = match self.tool.kind {
+            ToolKind::DecomposeAndStore => decompose_and_store::run(&self).await?,
+            ToolKind::DedupCandidates => dedup_candidates::run(&self).await?,
             ToolKind::DeleteNode => delete_node::run(&self).await?,
             ToolKind::GetRelated => get_related::run(&self).await?,
             ToolKind::GetStats => get_stats::run(&self).await?,
+            ToolKind::GetTopics => get_topics::run(&self).await?,
             ToolKind::ListContextScopes => list_context_scopes::run(&self).await?,
             ToolKind::MemoryCapabilities => memory_capabilities::run(&self)?,
+            ToolKind::MemoryReplay => memory_replay::run(&self).await?,
             ToolKind::ObserveConversation => observe_conversation::run(&self).await?,
             ToolKind::PrimeContext => prime_context::run(&self).await?,
             ToolKind::QueryGraph => query_graph::run(&self).await?,

@@ -243,7 +243,8 @@ fn updated_by(marks: &[wire::ConflictMark]) -> String {
         .map_or_else(String::new, |mark| id(&mark.with))
 }
 
-fn is_bookkeeping(tag: &str) -> bool {
+/// Whether the system keeps a tag for itself.
+pub(crate) fn is_bookkeeping(tag: &str) -> bool {
     BOOKKEEPING.contains(&tag) || BOOKKEEPING_PREFIXES.iter().any(|prefix| tag.starts_with(prefix))
 }
 

@@ -1,7 +1,9 @@
 //! A node that answers from a script, for tests of the gateway only.
 
+pub mod insight;
+
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use prost::Message;
@@ -12,6 +14,7 @@ use tonic::{Code, Request, Response, Status};
 use waggle_gateway::keys::ApiKeyText;
 use waggle_memory::meta::{KeyScopes, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::insight_service_server::InsightServiceServer;
 use waggle_proto::wire::memory_service_server::{MemoryService, MemoryServiceServer};
 use waggle_proto::wire::meta_service_server::{MetaService, MetaServiceServer};
 use waggle_proto::wire::*;
@@ -29,6 +32,10 @@ pub struct Stub {
     pub failures: Mutex<Vec<Status>>,
     pub placements_read: AtomicUsize,
     pub keys_read: AtomicUsize,
+    /// No key can be looked up: the meta shard is away.
+    pub away: AtomicBool,
+    /// Depths that replays asked for.
+    pub depths: Mutex<Vec<Option<u32>>>,
 }
 
 impl Stub {
@@ -129,6 +136,7 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
     let incoming = ReceiverStream::new(receive).map(Ok::<_, std::io::Error>);
     let services = Server::builder()
         .add_service(MemoryServiceServer::new(Shared(Arc::clone(&stub))))
+        .add_service(InsightServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(MetaServiceServer::new(Shared(stub)));
     tokio::spawn(services.serve_with_incoming(incoming));
     let connector = tower::service_fn(move |_: http::Uri| {
@@ -384,6 +392,9 @@ impl MetaService for Shared {
 
     async fn find_key(&self, request: Request<FindKeyRequest>) -> Answer<FindKeyReply> {
         self.0.keys_read.fetch_add(1, Ordering::Relaxed);
+        if self.0.away.load(Ordering::Relaxed) {
+            return Err(Status::unavailable("scripted"));
+        }
         let found = self
             .0
             .keys

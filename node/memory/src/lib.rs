@@ -26,3 +26,4 @@ pub mod rank;
 pub mod read;
 pub mod record;
 pub mod time_words;
+pub mod topics;

@@ -21,6 +21,7 @@ use waggle_store::{Database, RaftStore};
 use crate::embed::Embedder;
 use crate::error::CallError;
 use crate::indexing::RowSource;
+use crate::rpc::TopicCache;
 
 /// Sizes and times of a node's work.
 #[derive(Clone, Debug)]
@@ -62,6 +63,7 @@ pub(crate) struct Engine {
     pub(crate) embedder: Embedder,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tuning: Tuning,
+    pub(crate) topics: TopicCache,
     pub(crate) options: EngineOptions,
     pub(crate) reads: Arc<Semaphore>,
 }

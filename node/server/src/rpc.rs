@@ -1,33 +1,41 @@
 //! The gRPC services: one file a call. They read the message, do the work, write the answer.
 
+mod decompose;
 mod delete;
+mod duplicates;
 mod hits;
 mod meta;
 mod observe;
 mod prime;
 mod query;
 mod related;
+mod replay;
 mod resolve;
+mod scoped;
 mod scopes;
 mod stats;
 mod store_link;
 mod store_memory;
+mod topics;
 mod update;
 mod views;
 
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
+use waggle_proto::wire::insight_service_server::InsightService;
 use waggle_proto::wire::memory_service_server::MemoryService;
 use waggle_proto::wire::{
-    DeleteMemoryReply, DeleteMemoryRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
-    PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply,
+    DecomposeReply, DecomposeRequest, DeleteMemoryReply, DeleteMemoryRequest, DuplicatesReply, DuplicatesRequest,
+    ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply, PrimeRequest, QueryReply,
+    QueryRequest, RelatedReply, RelatedRequest, ReplayReply, ReplayRequest, ResolveConflictReply,
     ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
-    StoreMemoryRequest, UpdateMemoryReply, UpdateMemoryRequest,
+    StoreMemoryRequest, TopicsReply, TopicsRequest, UpdateMemoryReply, UpdateMemoryRequest,
 };
 
 use crate::engine::Engine;
 pub(crate) use meta::MetaCalls;
+pub(crate) use topics::TopicCache;
 
 /// MemoryService.
 #[derive(Clone)]
@@ -35,10 +43,16 @@ pub(crate) struct MemoryCalls {
     pub(crate) engine: Arc<Engine>,
 }
 
+/// InsightService.
+#[derive(Clone)]
+pub(crate) struct InsightCalls {
+    pub(crate) engine: Arc<Engine>,
+}
+
 macro_rules! calls {
-    ($($name:ident($request:ty) -> $reply:ty = $module:ident;)*) => {
+    ($service:ident for $calls:ident: $($name:ident($request:ty) -> $reply:ty = $module:ident;)*) => {
         #[tonic::async_trait]
-        impl MemoryService for MemoryCalls {
+        impl $service for $calls {
             $(
                 async fn $name(&self, request: Request<$request>) -> Result<Response<$reply>, Status> {
                     let started = self.engine.clock.monotonic();
@@ -54,6 +68,7 @@ macro_rules! calls {
 }
 
 calls! {
+    MemoryService for MemoryCalls:
     observe(ObserveRequest) -> ObserveReply = observe;
     store_memory(StoreMemoryRequest) -> StoreMemoryReply = store_memory;
     store_link(StoreLinkRequest) -> StoreLinkReply = store_link;
@@ -65,4 +80,12 @@ calls! {
     related(RelatedRequest) -> RelatedReply = related;
     list_scopes(ListScopesRequest) -> ListScopesReply = scopes;
     stats(StatsRequest) -> StatsReply = stats;
+}
+
+calls! {
+    InsightService for InsightCalls:
+    decompose(DecomposeRequest) -> DecomposeReply = decompose;
+    topics(TopicsRequest) -> TopicsReply = topics;
+    duplicates(DuplicatesRequest) -> DuplicatesReply = duplicates;
+    replay(ReplayRequest) -> ReplayReply = replay;
 }

@@ -85,6 +85,56 @@ pub(crate) const GET_RELATED: &[Field] = &[
     ),
 ];
 
+pub(crate) const DECOMPOSE: &[Field] = &[
+    Field::required("content", text(MESSAGE_BYTES_MAX), "The text"),
+    Field::new("context", text_or_empty(QUERY_BYTES_MAX), "What all is part of"),
+];
+
+pub(crate) const THRESHOLD: &[Field] = &[Field::new(
+    "threshold",
+    FieldKind::Number {
+        min: 0.85,
+        max: 0.99,
+        default: Some(0.85),
+    },
+    "Least similarity",
+)];
+
+pub(crate) const MAX_TOPICS: &[Field] = &[Field::new(
+    "max_topics",
+    FieldKind::Integer {
+        min: 1,
+        max: 100,
+        default: Some(20),
+    },
+    "Most topics",
+)];
+
+pub(crate) const REPLAY: &[Field] = &[
+    Field::required("memory_id", FieldKind::Id, "Id of the memory"),
+    Field::new("depth", FieldKind::Depth, "reflects_on steps; default all"),
+    Field::new("verbose", FieldKind::Flag { default: false }, "Long texts uncut"),
+    Field::new("full", FieldKind::Flag { default: false }, "Whole turns"),
+    Field::unlisted("agent_id", text_or_empty(SCOPE_PART_BYTES_MAX)),
+];
+
+/// Transcripts are longer than memories.
+pub(crate) const REPLAY_PAGE: &[Field] = &[
+    Field::new(
+        "token_budget",
+        FieldKind::Integer {
+            min: TOKEN_BUDGET_MIN as i64,
+            max: REPLAY_TOKENS_MAX,
+            default: Some(5_000),
+        },
+        "",
+    ),
+    CURSOR,
+];
+
+/// Largest token budget of a replay: 4 MiB of text.
+pub(crate) const REPLAY_TOKENS_MAX: i64 = 1_048_576;
+
 pub(crate) const CAPABILITIES: &[Field] = &[
     Field::new(
         "include_schema",

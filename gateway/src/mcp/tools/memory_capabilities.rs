@@ -92,6 +92,17 @@ fn result_schema(tool: &str) -> Value {
     let conflict = "edge_id relationship source_id target_id state reason?";
     let page = "truncated next_cursor? token_estimate";
     match tool {
+        "decompose_and_store" => json!({
+            "fields": "created_count reused_count redactions? context_node_id? scope_note? warnings[]?",
+            "nodes[]": format!("{node} created dedup_reason? similarity? alias_added?"),
+            "edges[]": edge,
+            "conflicts[]": conflict,
+        }),
+        "dedup_candidates" => json!({
+            "fields": "threshold total_nodes_scanned warnings[]?",
+            "pairs[]": "a b similarity blocked_by[]",
+            "page": page,
+        }),
         "delete_node" => json!("id label? deleted deleted_edges turns_kept receipt?"),
         "get_related" => {
             json!({"nodes[]": format!("{node} depth via_edge_id? strength"), "edges[]": edge, "page": page})
@@ -100,12 +111,24 @@ fn result_schema(tool: &str) -> Value {
             "total_nodes total_edges node_type_breakdown edge_type_breakdown open_conflicts closed_nodes total_sessions \
              total_turns bytes embedding_status index_status most_connected_nodes[] most_recent_nodes[]"
         ),
+        "get_topics" => json!({
+            "fields": "total_clusters total_nodes computed_at warnings[]?",
+            "clusters[]": "cluster_id label node_count top_tags[]? nodes[] {id label node_type} nodes_cut?",
+            "page": page,
+        }),
         "list_context_scopes" => {
             json!({"fields": "projects[] agent_ids[] session_ids[] namespaces[]? details[]", "page": page})
         }
         "memory_capabilities" => {
             json!({"fields": "server tenant_id author scopes[] paths[] limits error_codes[] tools[]", "page": page})
         }
+        "memory_replay" => json!({
+            "fields": "memory_id count partial depth_used depth_cap walk_truncated empty_reason",
+            "entries[]": "transcript_id namespace session role turn_index shape created_at observed_at archived_at expires_at \
+                 source_memory_id memory_ids[] distance original_size span_start span_end spans[] content content_bytes \
+                 truncated status error",
+            "page": page,
+        }),
         "observe_conversation" => json!({
             "fields": "turn_id transcript_ids[] verbatim_stored nodes_extracted edges_inferred extraction_errors[]? created_count \
                  reused_count redactions scope_note? warnings[]?",

@@ -55,7 +55,7 @@ pub(crate) fn links(drafts: &[Draft], facts: &[Facts]) -> Vec<DraftLink> {
 }
 
 /// Content words of a draft, for sharing: verbs of use say nothing.
-fn content_words(terms: &[Term]) -> BTreeSet<String> {
+pub(crate) fn content_words(terms: &[Term]) -> BTreeSet<String> {
     terms
         .iter()
         .filter(|t| matches!(t.kind, TermKind::Word | TermKind::Name | TermKind::Technology) && is_content(&t.lower))

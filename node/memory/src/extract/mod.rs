@@ -16,6 +16,7 @@ mod split;
 use std::fmt;
 
 use collect::{Collected, Said};
+pub(crate) use links::content_words;
 
 use crate::kind::{Confidence, Kind, Relationship};
 use crate::statement::Statement;

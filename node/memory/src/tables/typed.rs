@@ -199,6 +199,18 @@ impl<'a> TenantRows<'a> {
         self.linked(&from, &to, limit)
     }
 
+    /// Ends of the links of one relationship that start at a memory, in id order.
+    pub fn targets(&self, id: MemoryId, relationship: Relationship, limit: usize) -> Vec<MemoryId> {
+        let at = |end| self.key(TenantKey::LinkFrom(id, relationship, MemoryId::from_bytes(end)));
+        let rows = self.tables.scan(&at(ID_MIN), &at(ID_MAX), limit);
+        rows.into_iter()
+            .filter_map(|(key, _)| match key {
+                Key::Tenant(_, TenantKey::LinkFrom(_, _, target)) => Some(target),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Links that end at a memory, by relationship.
     pub fn links_to(&self, id: MemoryId, limit: usize) -> Vec<Link> {
         let from = self.key(TenantKey::LinkTo(
@@ -366,6 +378,18 @@ impl<'a> TenantRows<'a> {
         let rows = self.tables.scan_back(&from, &to, limit);
         rows.into_iter()
             .filter_map(|(_, row)| if let Row::Memory(m) = row { Some(*m) } else { None })
+            .collect()
+    }
+
+    /// Memories newest first, those older than `before`: one page of a walk over all of them.
+    pub fn memories_before(&self, before: Option<MemoryId>, limit: usize) -> Vec<Memory> {
+        let from = self.key(TenantKey::Memory(MemoryId::from_bytes(ID_MIN)));
+        let to = self.key(TenantKey::Memory(before.unwrap_or(MemoryId::from_bytes(ID_MAX))));
+        let rows = self.tables.scan_back(&from, &to, limit.saturating_add(1));
+        rows.into_iter()
+            .filter_map(|(_, row)| if let Row::Memory(m) = row { Some(*m) } else { None })
+            .filter(|m| Some(m.id) != before)
+            .take(limit)
             .collect()
     }
 

@@ -149,7 +149,7 @@ async fn extracted(call: &Call, user: &str, assistant: &str, observed_at: Millis
         .await
 }
 
-fn new_link(link: &waggle_memory::extract::DraftLink) -> Option<NewLink> {
+pub(super) fn new_link(link: &waggle_memory::extract::DraftLink) -> Option<NewLink> {
     Some(NewLink {
         id: plan::new_link_id(),
         source: u32::try_from(link.source).ok()?,
