@@ -158,7 +158,8 @@ impl Moves {
         // Gain of modularity, times the square of the whole.
         let gain = |community: usize, bond: u64| {
             let total = self.totals.get(community).copied().unwrap_or_default();
-            i128::from(self.whole) * i128::from(bond) - i128::from(degree) * i128::from(total)
+            let product = |a: u64, b: u64| i128::from(a).saturating_mul(i128::from(b));
+            product(self.whole, bond).saturating_sub(product(degree, total))
         };
         let mut best = (gain(here, bonds.get(&here).copied().unwrap_or_default()), here);
         for (community, bond) in &bonds {
