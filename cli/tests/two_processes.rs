@@ -133,7 +133,10 @@ fn dev_and_then_two_processes_serve_the_same_data() {
     let found = stdout(&run(home, &["memory", "search", "when do we deploy"]));
     assert!(found.contains("we deploy on Fridays"), "{found}");
     assert!(stdout(&run(home, &["memory", "show", &id])).contains("we deploy on Fridays"));
-    let replay = json(home, &["replay", "--memory-id", &id, "--depth", "-1", "--full", "--json"]);
+    let replay = json(
+        home,
+        &["replay", "--memory-id", &id, "--depth", "-1", "--full", "--json"],
+    );
     assert_eq!(replay["empty_reason"], "no_transcripts", "{replay}");
     let told = stdout(&run(home, &["replay", "--memory-id", &id]));
     assert_eq!(told, "this memory rests on no transcript\n");

@@ -36,7 +36,11 @@ fn merge(into: &mut Value, more: Value) {
 }
 
 fn ids(answer: &Answer, list: &str) -> Vec<String> {
-    answer.list(list).iter().filter_map(|item| Some(item.get("id")?.as_str()?.to_owned())).collect()
+    answer
+        .list(list)
+        .iter()
+        .filter_map(|item| Some(item.get("id")?.as_str()?.to_owned()))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,8 +56,15 @@ async fn f12_a_text_is_stored_in_pieces_of_its_scope_and_once_only() -> Result<(
     let nodes = ids(&first, "nodes");
     ensure!(nodes.len() >= 4 && nodes.contains(&context), "{}", first.structured);
     ensure!(first.structured["created_count"] == nodes.len(), "{}", first.structured);
-    let part_of = first.list("edges").iter().filter(|edge| edge["relationship"] == "part_of" && edge["target_id"] == *context);
-    ensure!(part_of.count() == nodes.len() - 1, "every piece is part of the context: {}", first.structured);
+    let part_of = first
+        .list("edges")
+        .iter()
+        .filter(|edge| edge["relationship"] == "part_of" && edge["target_id"] == *context);
+    ensure!(
+        part_of.count() == nodes.len() - 1,
+        "every piece is part of the context: {}",
+        first.structured
+    );
 
     let again = client.call("decompose_and_store", text).await?.ok()?;
     ensure!(again.structured["created_count"] == 0, "{}", again.structured);
@@ -69,7 +80,11 @@ async fn f12_a_text_is_stored_in_pieces_of_its_scope_and_once_only() -> Result<(
     ] {
         let topics = client.call("get_topics", scope.clone()).await?.ok()?;
         let total = topics.structured["total_nodes"].as_u64().unwrap_or_default();
-        ensure!((total == nodes.len() as u64) == found && (total == 0) != found, "{scope}: {}", topics.structured);
+        ensure!(
+            (total == nodes.len() as u64) == found && (total == 0) != found,
+            "{scope}: {}",
+            topics.structured
+        );
     }
     finish(dev)
 }
@@ -79,16 +94,29 @@ async fn a_text_of_too_many_pieces_is_refused_whole() -> Result<()> {
     let (_folder, dev, client) = start()?;
     let line = |number: usize| format!("- Service number {number} listens on port {}\n", 10_000 + number);
     let content: String = (0..501).map(line).collect();
-    let refused = client.call("decompose_and_store", json!({"content": content, "project": "ports"})).await?;
-    ensure!(refused.is_error && refused.text.starts_with("limit_exceeded"), "{}", refused.text);
+    let refused = client
+        .call("decompose_and_store", json!({"content": content, "project": "ports"}))
+        .await?;
+    ensure!(
+        refused.is_error && refused.text.starts_with("limit_exceeded"),
+        "{}",
+        refused.text
+    );
     let stats = client.call("get_stats", json!({})).await?.ok()?;
     ensure!(stats.structured["total_nodes"] == 0, "{}", stats.structured);
     let most: String = (0..500).map(line).collect();
     let stored = client
-        .call("decompose_and_store", json!({"content": most, "context": "Ports", "project": "ports"}))
+        .call(
+            "decompose_and_store",
+            json!({"content": most, "context": "Ports", "project": "ports"}),
+        )
         .await?
         .ok()?;
-    ensure!(stored.structured["created_count"].as_u64() >= Some(500), "{}", stored.structured);
+    ensure!(
+        stored.structured["created_count"].as_u64() >= Some(500),
+        "{}",
+        stored.structured
+    );
     finish(dev)
 }
 
@@ -108,8 +136,16 @@ async fn f12_unlinked_memories_make_topics_that_are_named_by_their_words() -> Re
     store(&client, "Elsewhere", "Postgres elsewhere", json!({"project": "other"})).await?;
     let one = client.call("get_topics", shop()).await?.ok()?;
     let two = client.call("get_topics", shop()).await?.ok()?;
-    ensure!(one.structured == two.structured, "the same state has the same topics, kept: {}", two.structured);
-    let labels: Vec<&str> = one.list("clusters").iter().filter_map(|cluster| cluster["label"].as_str()).collect();
+    ensure!(
+        one.structured == two.structured,
+        "the same state has the same topics, kept: {}",
+        two.structured
+    );
+    let labels: Vec<&str> = one
+        .list("clusters")
+        .iter()
+        .filter_map(|cluster| cluster["label"].as_str())
+        .collect();
     ensure!(labels.len() == 3, "{}", one.structured);
     ensure!(labels.iter().any(|label| label.contains("postgres")), "{labels:?}");
     ensure!(labels.iter().any(|label| label.contains("tea")), "{labels:?}");
@@ -124,7 +160,15 @@ async fn f14_pairs_of_one_project_are_found_with_what_blocks_them() -> Result<()
     let mut expect = Vec::new();
     for (number, project) in [(100, "shop"), (200, "shop"), (300, "other")] {
         let content = format!("The public API rate limit is {number} requests per minute");
-        expect.push(store(&client, "API rate limit", &content, json!({"project": project, "session_id": project})).await?);
+        expect.push(
+            store(
+                &client,
+                "API rate limit",
+                &content,
+                json!({"project": project, "session_id": project}),
+            )
+            .await?,
+        );
     }
     store(&client, "Tea", "Alice likes green tea", json!({"project": "shop"})).await?;
     let mut found = None;
@@ -163,18 +207,36 @@ async fn a_replay_gives_the_turns_under_a_memory_and_those_it_reflects_on() -> R
 
     let own = client.call("memory_replay", json!({"memory_id": memory})).await?.ok()?;
     let entry = own.list("entries").first().cloned().context("an entry")?;
-    ensure!(entry["transcript_id"] == turn_id && entry["session"] == "s1" && entry["role"] == "user", "{entry}");
-    let (start, end) = (entry["span_start"].as_u64().context("start")?, entry["span_end"].as_u64().context("end")?);
+    ensure!(
+        entry["transcript_id"] == turn_id && entry["session"] == "s1" && entry["role"] == "user",
+        "{entry}"
+    );
+    let (start, end) = (
+        entry["span_start"].as_u64().context("start")?,
+        entry["span_end"].as_u64().context("end")?,
+    );
     let span = said.get(start as usize..end as usize).context("a span of the turn")?;
-    ensure!(entry["content"] == span && span.contains("Postgres") && span.len() < said.len(), "{entry}");
-    let full = client.call("memory_replay", json!({"memory_id": memory, "full": true})).await?.ok()?;
+    ensure!(
+        entry["content"] == span && span.contains("Postgres") && span.len() < said.len(),
+        "{entry}"
+    );
+    let full = client
+        .call("memory_replay", json!({"memory_id": memory, "full": true}))
+        .await?
+        .ok()?;
     ensure!(full.list("entries")[0]["content"] == said, "{}", full.structured);
 
     // A chain of reflections over it, with a cycle at its end.
     let mut chain = vec![memory.clone()];
     for number in 1..=4 {
         let content = format!("Reflection number {number} on the choice of a store");
-        let above = store(&client, &format!("Reflection {number}"), &content, json!({"project": "shop"})).await?;
+        let above = store(
+            &client,
+            &format!("Reflection {number}"),
+            &content,
+            json!({"project": "shop"}),
+        )
+        .await?;
         let below = chain.last().cloned().context("the memory below")?;
         let link = json!({"source_id": above, "target_id": below, "relationship": "reflects_on"});
         client.call("store_edge", link).await?.ok()?;
@@ -189,16 +251,30 @@ async fn a_replay_gives_the_turns_under_a_memory_and_those_it_reflects_on() -> R
         (3, json!(2), 0, None),
         (4, json!(99), 0, None),
     ] {
-        let replay = client.call("memory_replay", json!({"memory_id": chain[at], "depth": depth})).await?.ok()?;
-        ensure!(replay.structured["count"] == count && replay.structured["depth_cap"] == 3, "{at} {depth}: {}", replay.structured);
+        let replay = client
+            .call("memory_replay", json!({"memory_id": chain[at], "depth": depth}))
+            .await?
+            .ok()?;
+        ensure!(
+            replay.structured["count"] == count && replay.structured["depth_cap"] == 3,
+            "{at} {depth}: {}",
+            replay.structured
+        );
         if let Some(distance) = distance {
             let entry = &replay.list("entries")[0];
-            ensure!(entry["distance"] == distance && entry["source_memory_id"] == *memory, "{entry}");
+            ensure!(
+                entry["distance"] == distance && entry["source_memory_id"] == *memory,
+                "{entry}"
+            );
         }
     }
     let missing = json!({"memory_id": "0197c1f2-7a64-7000-8000-2f1d3c5e7a90"});
     let nothing = client.call("memory_replay", missing).await?.ok()?;
-    ensure!(nothing.structured["empty_reason"] == "not_found", "{}", nothing.structured);
+    ensure!(
+        nothing.structured["empty_reason"] == "not_found",
+        "{}",
+        nothing.structured
+    );
 
     // The same over REST.
     let rest = client.at("/api/memory_replay")?;

@@ -71,7 +71,10 @@ fn all_pages(client: &Client, mut body: Map<String, Value>) -> Result<Value> {
 
 fn append(whole: &mut Value, page: &mut Value) {
     let partial = page.get("partial") == Some(&Value::Bool(true));
-    let more = page.get_mut("entries").and_then(Value::as_array_mut).map(std::mem::take);
+    let more = page
+        .get_mut("entries")
+        .and_then(Value::as_array_mut)
+        .map(std::mem::take);
     if let (Some(entries), Some(more)) = (whole.get_mut("entries").and_then(Value::as_array_mut), more) {
         entries.extend(more);
     }
@@ -83,7 +86,11 @@ fn append(whole: &mut Value, page: &mut Value) {
 /// A line about each turn, then what was said.
 fn readable(replay: &Value) -> String {
     let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let entries = replay.get("entries").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let entries = replay
+        .get("entries")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     if entries.is_empty() {
         let why = match replay.get("empty_reason").and_then(Value::as_str) {
             Some("not_found") => "no such memory",
@@ -99,9 +106,17 @@ fn readable(replay: &Value) -> String {
             continue;
         }
         let session = text(entry, "session");
-        let place = if session.is_empty() { String::new() } else { format!(" in session {session}") };
+        let place = if session.is_empty() {
+            String::new()
+        } else {
+            format!(" in session {session}")
+        };
         let (when, role) = (text(entry, "observed_at"), text(entry, "role"));
-        let cut = if text(entry, "status") == "truncated" { " (cut; --verbose shows all)" } else { "" };
+        let cut = if text(entry, "status") == "truncated" {
+            " (cut; --verbose shows all)"
+        } else {
+            ""
+        };
         shown.push_str(&format!("{when} {role}{place}{cut}\n{}\n\n", text(entry, "content")));
     }
     shown
@@ -128,6 +143,9 @@ mod tests {
             readable(&replay),
             "2026-03-01T09:00:00.000Z user in session s1\nwe chose Postgres\n\nt2: erased\n\n"
         );
-        assert_eq!(readable(&json!({"entries": [], "empty_reason": "not_found"})), "no such memory\n");
+        assert_eq!(
+            readable(&json!({"entries": [], "empty_reason": "not_found"})),
+            "no such memory\n"
+        );
     }
 }

@@ -30,7 +30,11 @@ pub(super) struct Message {
 }
 
 /// Reads as much of the message as decides how it is answered. The library parses it again, strictly.
-pub(super) fn understand(bytes: &Bytes, headers: &mut HeaderMap, request_id: &str) -> Result<Message, Box<Response<Body>>> {
+pub(super) fn understand(
+    bytes: &Bytes,
+    headers: &mut HeaderMap,
+    request_id: &str,
+) -> Result<Message, Box<Response<Body>>> {
     let refuse = |number, what: &str, id: Value| {
         Box::new(rpc_fault(
             &Fault::new("malformed_request", what),
@@ -83,7 +87,11 @@ pub(super) fn understand(bytes: &Bytes, headers: &mut HeaderMap, request_id: &st
         // The library would take the message for one of another method.
         let error = json!({"code": INVALID_PARAMS, "message": what});
         let body = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        let status = if version.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        let status = if version.is_some() {
+            StatusCode::BAD_REQUEST
+        } else {
+            StatusCode::OK
+        };
         return Err(Box::new(json_response(status, &body)));
     }
     if method == "initialize" && version.is_none() {

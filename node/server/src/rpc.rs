@@ -26,8 +26,9 @@ use tonic::{Request, Response, Status};
 use waggle_proto::wire::insight_service_server::InsightService;
 use waggle_proto::wire::memory_service_server::MemoryService;
 use waggle_proto::wire::{
-    DecomposeReply, DecomposeRequest, DeleteMemoryReply, DeleteMemoryRequest, DuplicatesReply, DuplicatesRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
-    PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ReplayReply, ReplayRequest, ResolveConflictReply,
+    DecomposeReply, DecomposeRequest, DeleteMemoryReply, DeleteMemoryRequest, DuplicatesReply, DuplicatesRequest,
+    ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply, PrimeRequest, QueryReply,
+    QueryRequest, RelatedReply, RelatedRequest, ReplayReply, ReplayRequest, ResolveConflictReply,
     ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
     StoreMemoryRequest, TopicsReply, TopicsRequest, UpdateMemoryReply, UpdateMemoryRequest,
 };

@@ -58,7 +58,10 @@ fn check_agent(call: &ToolCall<'_>) -> Result<(), Fault> {
     if named.is_empty() || named == caller.principal || named == caller.key_id {
         return Ok(());
     }
-    let what = format!("agent_id mismatch: caller '{}' may only replay as itself", caller.principal);
+    let what = format!(
+        "agent_id mismatch: caller '{}' may only replay as itself",
+        caller.principal
+    );
     Err(Fault::new("authorization_failed", what).with_field("agent_id"))
 }
 

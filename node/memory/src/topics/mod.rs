@@ -136,7 +136,10 @@ fn ties_by_words(words: &[Vec<String>], ties: &[Tie], sharers: &Sharers<'_>) -> 
 /// What each node is tied to, and how strongly.
 fn pulls(nodes: usize, ties: &[Tie]) -> Vec<Vec<(usize, u64)>> {
     let mut pulls = vec![Vec::new(); nodes];
-    for tie in ties.iter().filter(|tie| tie.a != tie.b && tie.a < nodes && tie.b < nodes) {
+    for tie in ties
+        .iter()
+        .filter(|tie| tie.a != tie.b && tie.a < nodes && tie.b < nodes)
+    {
         for (from, to) in [(tie.a, tie.b), (tie.b, tie.a)] {
             if let Some(row) = pulls.get_mut(from) {
                 row.push((to, tie.strength));
@@ -153,11 +156,15 @@ fn take_in_single(of_node: &mut [usize], pulls: &[Vec<(usize, u64)>]) {
         *sizes.entry(*community).or_insert(0) += 1;
     }
     for (node, pulls) in pulls.iter().enumerate() {
-        let Some(here) = of_node.get(node).copied() else { continue };
+        let Some(here) = of_node.get(node).copied() else {
+            continue;
+        };
         if sizes.get(&here) != Some(&1) {
             continue;
         }
-        let strongest = pulls.iter().max_by_key(|(other, strength)| (*strength, std::cmp::Reverse(*other)));
+        let strongest = pulls
+            .iter()
+            .max_by_key(|(other, strength)| (*strength, std::cmp::Reverse(*other)));
         let there = strongest.and_then(|(other, _)| of_node.get(*other).copied());
         if let (Some(there), Some(place)) = (there, of_node.get_mut(node)) {
             *place = there;
@@ -200,11 +207,19 @@ fn group(
     if named.is_empty() {
         // No word twice: those of the most central memory.
         let central = members.first().and_then(|node| words.get(*node));
-        named = central.into_iter().flatten().map(|word| (1, 1, word.as_str())).collect();
+        named = central
+            .into_iter()
+            .flatten()
+            .map(|word| (1, 1, word.as_str()))
+            .collect();
     }
     named.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.cmp(&a.1)).then(a.2.cmp(b.2)));
     Group {
-        words: named.into_iter().take(NAME_WORDS_MAX).map(|(_, _, word)| word.to_owned()).collect(),
+        words: named
+            .into_iter()
+            .take(NAME_WORDS_MAX)
+            .map(|(_, _, word)| word.to_owned())
+            .collect(),
         members,
         unlinked: false,
     }
@@ -216,7 +231,14 @@ mod tests {
 
     fn members(texts: &[&str], ties: &[(usize, usize)]) -> Vec<(Vec<usize>, bool)> {
         let words: Vec<Vec<String>> = texts.iter().map(|text| words_of(text)).collect();
-        let ties: Vec<Tie> = ties.iter().map(|(a, b)| Tie { a: *a, b: *b, strength: 500_000 }).collect();
+        let ties: Vec<Tie> = ties
+            .iter()
+            .map(|(a, b)| Tie {
+                a: *a,
+                b: *b,
+                strength: 500_000,
+            })
+            .collect();
         groups(&words, &ties)
             .into_iter()
             .map(|group| {
@@ -236,7 +258,10 @@ mod tests {
             "Green tea is served in the kitchen",
             "Zebras sleep standing",
         ];
-        assert_eq!(members(&texts, &[]), [(vec![0, 1], false), (vec![2, 3], false), (vec![4], true)]);
+        assert_eq!(
+            members(&texts, &[]),
+            [(vec![0, 1], false), (vec![2, 3], false), (vec![4], true)]
+        );
     }
 
     #[test]
@@ -248,19 +273,38 @@ mod tests {
 
     #[test]
     fn links_count_more_than_words() {
-        let texts = ["Postgres stores invoices", "Postgres runs at night", "Deploys on Friday", "Deploys need approval"];
+        let texts = [
+            "Postgres stores invoices",
+            "Postgres runs at night",
+            "Deploys on Friday",
+            "Deploys need approval",
+        ];
         let linked = members(&texts, &[(0, 2), (1, 3)]);
         assert_eq!(linked, [(vec![0, 2], false), (vec![1, 3], false)]);
     }
 
     #[test]
     fn a_topic_is_named_by_its_own_words() {
-        let texts = ["Postgres stores the invoices", "The Postgres backup runs at night", "Night trains are late"];
+        let texts = [
+            "Postgres stores the invoices",
+            "The Postgres backup runs at night",
+            "Night trains are late",
+        ];
         let words: Vec<Vec<String>> = texts.iter().map(|text| words_of(text)).collect();
-        let found = groups(&words, &[Tie { a: 0, b: 1, strength: 900_000 }]);
+        let found = groups(
+            &words,
+            &[Tie {
+                a: 0,
+                b: 1,
+                strength: 900_000,
+            }],
+        );
         let first = found.first().map(|group| group.words.clone()).unwrap_or_default();
         assert!(first.iter().any(|word| word.starts_with("postgres")), "{first:?}");
-        assert!(first.iter().all(|word| word != "observed" && !word.contains("speaker")), "{first:?}");
+        assert!(
+            first.iter().all(|word| word != "observed" && !word.contains("speaker")),
+            "{first:?}"
+        );
     }
 
     #[test]

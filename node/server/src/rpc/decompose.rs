@@ -85,12 +85,7 @@ async fn taken_apart(call: &Call, content: String, about: String, now: Millis) -
 }
 
 /// The command form of the drafts. Their evidence is the author's word, since no turn is stored.
-async fn planned(
-    call: &Call,
-    extraction: Extraction,
-    content: &str,
-    now: Millis,
-) -> (Vec<NewMemory>, Vec<NewLink>) {
+async fn planned(call: &Call, extraction: Extraction, content: &str, now: Millis) -> (Vec<NewMemory>, Vec<NewLink>) {
     let texts = extraction
         .drafts
         .iter()

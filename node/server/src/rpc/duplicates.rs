@@ -38,7 +38,11 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: DuplicatesRequest) -> 
     if !THRESHOLDS.contains(&threshold) {
         return Err(CallError::invalid(
             "threshold",
-            format!("{threshold} thousandths; allowed are {} to {}", THRESHOLDS.start(), THRESHOLDS.end()),
+            format!(
+                "{threshold} thousandths; allowed are {} to {}",
+                THRESHOLDS.start(),
+                THRESHOLDS.end()
+            ),
         ));
     }
     call.linearize().await?;

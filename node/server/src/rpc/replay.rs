@@ -186,7 +186,13 @@ impl Page {
             turn_id: id.bytes().to_vec(),
             memory_ids: rests.memories.iter().map(|(_, id)| id.bytes().to_vec()).collect(),
             distance: rests.memories.first().map_or(0, |(distance, _)| *distance),
-            spans: spans.iter().map(|(start, end)| ReplaySpan { start: *start, end: *end }).collect(),
+            spans: spans
+                .iter()
+                .map(|(start, end)| ReplaySpan {
+                    start: *start,
+                    end: *end,
+                })
+                .collect(),
             ..ReplayEntry::default()
         };
         // A row that is gone hides no other: the entry says so.
@@ -194,10 +200,17 @@ impl Page {
             entry.gone = true;
             return entry;
         };
-        let text = if self.full { turn.text.clone() } else { quoted(&turn, &spans) };
+        let text = if self.full {
+            turn.text.clone()
+        } else {
+            quoted(&turn, &spans)
+        };
         let (text, cut) = cut_text(text, self.entry_bytes_max);
         entry.original_bytes = u64::try_from(turn.text.len()).unwrap_or(u64::MAX);
-        entry.namespace = rows.project(&turn.scope.project).map(|project| project.namespace).unwrap_or_default();
+        entry.namespace = rows
+            .project(&turn.scope.project)
+            .map(|project| project.namespace)
+            .unwrap_or_default();
         entry.scope = Some(wire::scope(&turn.scope));
         entry.role = u32::from(turn.role.number());
         entry.turn_index = turn.turn_index;

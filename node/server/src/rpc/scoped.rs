@@ -36,7 +36,11 @@ impl Scoped {
 
     /// A memory belongs to its project, and to every session and agent in its evidence.
     pub(super) fn holds(&self, rows: TenantRows<'_>, memory: &Memory) -> bool {
-        if self.project.as_ref().is_some_and(|project| *project != memory.scope.project_key()) {
+        if self
+            .project
+            .as_ref()
+            .is_some_and(|project| *project != memory.scope.project_key())
+        {
             return false;
         }
         if self.fits(&memory.scope) {
@@ -46,13 +50,19 @@ impl Scoped {
             return false;
         }
         let evidence: Vec<Evidence> = rows
-            .evidence(memory.id, usize::try_from(Memory::EVIDENCE_KEPT_MAX).unwrap_or(usize::MAX))
+            .evidence(
+                memory.id,
+                usize::try_from(Memory::EVIDENCE_KEPT_MAX).unwrap_or(usize::MAX),
+            )
             .into_iter()
             .map(|(_, evidence)| evidence)
             .collect();
         let scopes = || evidence.iter().map(|evidence| &evidence.scope).chain([&memory.scope]);
-        self.session.is_none_or_any(scopes(), |session, scope| *session == scope.session_id)
-            && self.agent.is_none_or_any(scopes(), |agent, scope| *agent == name_key(&scope.agent_id))
+        self.session
+            .is_none_or_any(scopes(), |session, scope| *session == scope.session_id)
+            && self
+                .agent
+                .is_none_or_any(scopes(), |agent, scope| *agent == name_key(&scope.agent_id))
     }
 
     fn fits(&self, scope: &Scope) -> bool {
@@ -92,11 +102,7 @@ impl Scoped {
 }
 
 trait NoneOrAny<T> {
-    fn is_none_or_any<'a>(
-        &self,
-        among: impl Iterator<Item = &'a Scope>,
-        matches: impl Fn(&T, &Scope) -> bool,
-    ) -> bool;
+    fn is_none_or_any<'a>(&self, among: impl Iterator<Item = &'a Scope>, matches: impl Fn(&T, &Scope) -> bool) -> bool;
 }
 
 impl<T> NoneOrAny<T> for Option<T> {
@@ -105,6 +111,7 @@ impl<T> NoneOrAny<T> for Option<T> {
         mut among: impl Iterator<Item = &'a Scope>,
         matches: impl Fn(&T, &Scope) -> bool,
     ) -> bool {
-        self.as_ref().is_none_or(|given| among.any(|scope| matches(given, scope)))
+        self.as_ref()
+            .is_none_or(|given| among.any(|scope| matches(given, scope)))
     }
 }

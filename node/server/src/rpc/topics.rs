@@ -121,7 +121,11 @@ fn found(rows: TenantRows<'_>, scope: &Scoped, now: Millis) -> TopicsReply {
     let groups = groups(&words, &ties);
     TopicsReply {
         topics_total: u32::try_from(groups.len()).unwrap_or(u32::MAX),
-        topics: groups.iter().take(TOPICS_MAX).map(|group| topic(group, &seen)).collect(),
+        topics: groups
+            .iter()
+            .take(TOPICS_MAX)
+            .map(|group| topic(group, &seen))
+            .collect(),
         computed_at: now.0,
         looked_at: u32::try_from(walked.taken).unwrap_or(u32::MAX),
         cut: walked.cut || !all_ties,
