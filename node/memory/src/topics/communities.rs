@@ -71,7 +71,9 @@ impl Graph {
     fn grouped(&self) -> (Vec<usize>, usize) {
         let mut state = Moves::start(self);
         for _ in 0..SWEEPS_MAX {
-            let moved = (0..self.loops.len()).filter(|node| state.move_node(self, *node)).count();
+            let moved = (0..self.loops.len())
+                .filter(|node| state.move_node(self, *node))
+                .count();
             if moved == 0 {
                 break;
             }
@@ -158,7 +160,8 @@ impl Moves {
         // Gain of modularity, times the square of the whole.
         let gain = |community: usize, bond: u64| {
             let total = self.totals.get(community).copied().unwrap_or_default();
-            i128::from(self.whole) * i128::from(bond) - i128::from(degree) * i128::from(total)
+            let product = |a: u64, b: u64| i128::from(a).saturating_mul(i128::from(b));
+            product(self.whole, bond).saturating_sub(product(degree, total))
         };
         let mut best = (gain(here, bonds.get(&here).copied().unwrap_or_default()), here);
         for (community, bond) in &bonds {
@@ -195,15 +198,42 @@ mod tests {
     use super::*;
 
     fn check(nodes: usize, ties: &[(usize, usize, u64)], expect: &[usize]) {
-        let ties: Vec<Tie> = ties.iter().map(|(a, b, strength)| Tie { a: *a, b: *b, strength: *strength }).collect();
+        let ties: Vec<Tie> = ties
+            .iter()
+            .map(|(a, b, strength)| Tie {
+                a: *a,
+                b: *b,
+                strength: *strength,
+            })
+            .collect();
         assert_eq!(communities(nodes, &ties), expect, "{ties:?}");
-        let backwards: Vec<Tie> = ties.iter().rev().map(|tie| Tie { a: tie.b, b: tie.a, ..*tie }).collect();
-        assert_eq!(communities(nodes, &backwards), expect, "the order of ties does not matter");
+        let backwards: Vec<Tie> = ties
+            .iter()
+            .rev()
+            .map(|tie| Tie {
+                a: tie.b,
+                b: tie.a,
+                ..*tie
+            })
+            .collect();
+        assert_eq!(
+            communities(nodes, &backwards),
+            expect,
+            "the order of ties does not matter"
+        );
     }
 
     #[test]
     fn two_groups_with_a_bridge_are_two_communities() {
-        let groups = [(0, 1, 10), (1, 2, 10), (0, 2, 10), (3, 4, 10), (4, 5, 10), (3, 5, 10), (2, 3, 1)];
+        let groups = [
+            (0, 1, 10),
+            (1, 2, 10),
+            (0, 2, 10),
+            (3, 4, 10),
+            (4, 5, 10),
+            (3, 5, 10),
+            (2, 3, 1),
+        ];
         check(6, &groups, &[0, 0, 0, 1, 1, 1]);
     }
 

@@ -53,6 +53,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: DuplicatesRequest) -> 
             scope: &scope,
             threshold,
             now,
+            seen: BTreeSet::new(),
             best: BTreeSet::new(),
             memories: BTreeMap::new(),
             cut: false,
@@ -94,6 +95,8 @@ struct Search<'a> {
     scope: &'a Scoped,
     threshold: u32,
     now: Millis,
+    /// At most eight for each memory that was scanned.
+    seen: BTreeSet<(MemoryId, MemoryId)>,
     best: BTreeSet<Ranked>,
     /// Those of the best pairs.
     memories: BTreeMap<MemoryId, Memory>,
@@ -108,12 +111,15 @@ impl Search<'_> {
             if other.id == memory.id || far || !self.scope.holds(rows, &other) {
                 continue;
             }
-            // Found from both ends, kept once: the older one first.
+            // The older one first.
             let (a, b) = (memory.id.min(other.id), memory.id.max(other.id));
-            if self.best.insert((Reverse(near.similarity_thousandths), a, b)) {
-                self.memories.insert(memory.id, memory.clone());
-                self.memories.insert(other.id, other);
+            // The other end may see it a thousandth nearer: the first look counts.
+            if !self.seen.insert((a, b)) {
+                continue;
             }
+            self.best.insert((Reverse(near.similarity_thousandths), a, b));
+            self.memories.insert(memory.id, memory.clone());
+            self.memories.insert(other.id, other);
             if self.best.len() > PAIRS_MAX {
                 self.cut = true;
                 self.best.pop_last();
