@@ -1,0 +1,1 @@
+//! Every bound of the formats in one place.
