@@ -6,4 +6,16 @@
 
 pub mod limits;
 
+pub mod check;
+pub mod counts;
+pub mod error;
+pub mod secrets;
+pub mod signature;
+
 pub mod backup;
+pub mod graphml;
+
+mod json;
+mod order;
+mod scanner;
+mod shape;
