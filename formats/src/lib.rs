@@ -12,10 +12,13 @@ pub mod error;
 pub mod secrets;
 pub mod signature;
 
+pub mod abhi;
 pub mod backup;
 pub mod graphml;
+pub mod waggle_json;
 
 mod json;
 mod order;
 mod scanner;
 mod shape;
+mod waggle;
