@@ -8,7 +8,7 @@ mod fields;
 use std::fmt;
 
 use serde_json::Value;
-use waggle_memory::extract::secrets::{Secret, SecretKind, find_secrets, names_a_secret};
+use waggle_memory::extract::secrets::{Secret, SecretKind, find_secrets, is_mark, names_a_secret};
 use waggle_memory::memory::Memory;
 use waggle_memory::read::{StatementInput, read_statement};
 use waggle_memory::record::Record;
@@ -130,7 +130,7 @@ fn parsed(text: &str) -> Value {
 
 /// All of a text whose key names a secret, else what looks like one.
 fn of_value(text: &str, named: bool) -> Vec<Secret> {
-    if named && text.len() >= VALUE_BYTES_MIN {
+    if named && text.len() >= VALUE_BYTES_MIN && !is_mark(text) {
         return vec![Secret {
             kind: SecretKind::Password,
             start: 0,
@@ -162,9 +162,7 @@ fn replaced(text: &str, found: &[Secret], bytes_max: usize) -> String {
     let mut at = 0;
     for secret in found {
         out.push_str(text.get(at..secret.start).unwrap_or_default());
-        out.push_str("[secret:");
-        out.push_str(secret.kind.word());
-        out.push(']');
+        out.push_str(&secret.kind.mark());
         at = secret.end;
     }
     out.push_str(text.get(at..).unwrap_or_default());

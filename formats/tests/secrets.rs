@@ -91,6 +91,7 @@ fn metadata_is_read_by_its_keys_too() {
     let mut record = Record::Memory(Box::new(record));
     assert_eq!(scan(&record).len(), 1);
     assert_eq!(redact(&mut record), 1);
+    assert_eq!((scan(&record), redact(&mut record)), (vec![], 0));
     let Record::Memory(memory) = record else { panic!() };
     assert_eq!(
         memory.memory.metadata,

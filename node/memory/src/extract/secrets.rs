@@ -18,6 +18,15 @@ pub enum SecretKind {
 }
 
 impl SecretKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::ApiKey,
+        Self::Token,
+        Self::PrivateKey,
+        Self::Password,
+        Self::Credentials,
+    ];
+
     /// The word of reports, and of what stands in place of a redacted value.
     pub const fn word(self) -> &'static str {
         match self {
@@ -27,6 +36,11 @@ impl SecretKind {
             Self::Password => "password",
             Self::Credentials => "credentials",
         }
+    }
+
+    /// What stands in place of a redacted value.
+    pub fn mark(self) -> String {
+        format!("[secret:{}]", self.word())
     }
 }
 
@@ -92,6 +106,12 @@ pub(crate) fn secrets(text: &str) -> Vec<(usize, usize)> {
     find_secrets(text).iter().map(|secret| (secret.start, secret.end)).collect()
 }
 
+/// Whether `text` is what a redaction left: no secret, though it names one.
+pub fn is_mark(text: &str) -> bool {
+    let text = text.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '[' | ']'));
+    text.starts_with("[secret:") && SecretKind::ALL.iter().any(|kind| text == kind.mark())
+}
+
 /// Whether `name` is a word that names a secret, such as a key of an object.
 pub fn names_a_secret(name: &str) -> bool {
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
@@ -153,7 +173,9 @@ pub fn find_secrets(text: &str) -> Vec<Secret> {
 
 fn kind_of(run: &str, previous: &[(&str, usize); 2]) -> Option<SecretKind> {
     let bare = run.trim_matches(|c: char| !c.is_alphanumeric());
-    if is_token(bare) {
+    if is_mark(run) {
+        None
+    } else if is_token(bare) {
         Some(SecretKind::Token)
     } else if is_key(bare) {
         Some(SecretKind::ApiKey)
@@ -268,7 +290,14 @@ mod tests {
 
     #[test]
     fn talk_about_secrets_is_none() {
-        for text in ["the password policy", "API key rotation plan", "a token bucket", "wg_short_key", "key: value"] {
+        for text in [
+            "the password policy",
+            "API key rotation plan",
+            "a token bucket",
+            "wg_short_key",
+            "key: value",
+            "deploy with [secret:api_key], not [secret:password].",
+        ] {
             assert_eq!(kinds(text), [], "{text}");
         }
     }
