@@ -102,7 +102,9 @@ fn secrets_of(field: &str, text: &str) -> Vec<SecretKind> {
     if field == fields::METADATA {
         let mut value = parsed(text);
         let mut kinds = Vec::new();
-        walk(&mut value, false, &mut |text, named| kinds.extend(of_value(text, named).iter().map(|s| s.kind)));
+        walk(&mut value, false, &mut |text, named| {
+            kinds.extend(of_value(text, named).iter().map(|s| s.kind))
+        });
         return kinds;
     }
     find_secrets(text).iter().map(|secret| secret.kind).collect()
