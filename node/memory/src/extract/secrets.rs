@@ -121,17 +121,31 @@ pub fn is_mark(text: &str) -> bool {
     })
 }
 
-/// Whether `name` is a word that names a secret, such as a key of an object.
-pub fn names_a_secret(name: &str) -> bool {
+/// Whether `value` is a secret because of the name that it has in an object. Much that is called a key or a token is
+/// none, so these two need a value that looks like one.
+pub fn is_named_secret(name: &str, value: &str) -> bool {
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
-    if name.len() > 60 {
+    if name.len() > 60 || value.len() < 4 || is_mark(value) {
         return false;
     }
     let name = name.to_lowercase();
-    SECRET_WORDS.iter().any(|word| {
-        name.strip_suffix(word)
+    let ends_with = |word: &&&str| {
+        name.strip_suffix(**word)
             .is_some_and(|before| before.is_empty() || before.ends_with(['_', '-']))
-    })
+    };
+    let longest = SECRET_WORDS.iter().filter(ends_with).max_by_key(|word| word.len());
+    match longest {
+        None => false,
+        Some(&("key" | "token")) => is_mixed(value),
+        Some(_) => true,
+    }
+}
+
+fn is_mixed(value: &str) -> bool {
+    value.len() >= 6
+        && value.len() < 200
+        && value.bytes().any(|b| b.is_ascii_digit())
+        && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// The secrets in `text`, in order, none inside another.
@@ -255,11 +269,7 @@ fn is_value_of(previous: &[(&str, usize); 2], value: &str) -> bool {
         None => return false,
     };
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
-    let mixed = value.len() >= 6
-        && value.bytes().any(|b| b.is_ascii_digit())
-        && value.bytes().any(|b| b.is_ascii_alphabetic())
-        && value.len() < 200;
-    name.len() <= 60 && SECRET_WORDS.contains(&name) && mixed
+    name.len() <= 60 && SECRET_WORDS.contains(&name) && is_mixed(value)
 }
 
 #[cfg(test)]
@@ -321,15 +331,21 @@ mod tests {
     }
 
     #[test]
-    fn names_of_secrets_are_known() {
-        for (name, expected) in [
-            ("password", true),
-            ("DB_PASSWORD", true),
-            ("client-secret", true),
-            ("monkey", false),
-            ("passwords_policy", false),
+    fn a_name_makes_a_value_a_secret() {
+        for (name, value, expected) in [
+            ("password", "correct horse", true),
+            ("DB_PASSWORD", "hunter2", true),
+            ("client-secret", "hunter2", true),
+            ("api_key", "hunter", true),
+            ("access_token", "a1b2c3d4", true),
+            ("primary_key", "user_id", false),
+            ("token", "bucket", false),
+            ("monkey", "hunter2", false),
+            ("passwords_policy", "hunter2", false),
+            ("password", "[secret:password]", false),
+            ("pin", "1", false),
         ] {
-            assert_eq!(names_a_secret(name), expected, "{name}");
+            assert_eq!(is_named_secret(name, value), expected, "{name} {value}");
         }
     }
 }
