@@ -12,7 +12,7 @@ use waggle_memory::id::TenantId;
 use waggle_memory::time::Millis;
 
 use crate::graph::Graph;
-use crate::redaction::{Redact, Redactor};
+use crate::redaction::Redactor;
 
 const SCRIPT: &str = concat!(include_str!("html/layout.js"), include_str!("html/page.js"));
 const STYLE: &str = include_str!("html/page.css");
@@ -60,8 +60,8 @@ pub struct Page {
 }
 
 /// Makes a page. Gives the same bytes for the same graph and options.
-pub fn render(graph: &Graph, options: PageOptions<'_>, redact: Redact<'_>) -> Result<Page, serde_json::Error> {
-    let redactor = Redactor::new(redact);
+pub fn render(graph: &Graph, options: PageOptions<'_>) -> Result<Page, serde_json::Error> {
+    let redactor = Redactor::default();
     let data = data::collect(graph, options, &redactor);
     let json = escaped(&serde_json::to_string(&data)?);
     let policy = format!(

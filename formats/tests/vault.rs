@@ -8,6 +8,7 @@ use std::io::{Cursor, Write};
 use pages_support::*;
 use proptest::prelude::*;
 use waggle_formats::graph::Graph;
+use waggle_formats::redaction::redact;
 use waggle_formats::vault::{
     self, ArchiveError, ArchiveLimits, BASE_PATH, Change, Conflict, ConflictReason, Importer, MemoryRef, Plan, Vault,
     VaultOptions,
@@ -23,11 +24,11 @@ fn export(graph: &Graph) -> Vault {
         tenant: &tenant,
         read_at: "1:42",
     };
-    vault::write(graph, options, &redact).unwrap()
+    vault::write(graph, options).unwrap()
 }
 
 fn import_as(tenant: &TenantId, files: &BTreeMap<String, String>, graph: &Graph) -> Plan {
-    let mut importer = Importer::new(tenant, graph, &redact);
+    let mut importer = Importer::new(tenant, graph);
     let json = serde_json::to_string(files).unwrap();
     vault::read_json(&json, &ArchiveLimits::UPLOAD, &mut importer).unwrap();
     importer.finish()
@@ -398,18 +399,21 @@ fn files_of_the_older_product_import_without_invented_evidence() {
 
 #[test]
 fn secrets_stay_inside_and_an_edit_beside_one_does_not_lose_it() {
-    let mut secret = memory(1, "Database login", "The password is hunter2, hunter2.");
-    secret.memory.aliases.push(alias("login: hunter2"));
-    let graph = graph(&[secret, memory(2, "hunter2 rotates", "It rotates.")], &[link(1, 1, 2, Relationship::PartOf)]);
+    const KEY: &str = "sk-abcdefghijklmnopqrstuvwx";
+    let mut secret = memory(1, "Database login", &format!("The key is {KEY} and {KEY} again."));
+    secret.memory.aliases.push(alias(&format!("login: {KEY}")));
+    secret.memory.metadata = "{\"password\":\"open sesame\"}".to_owned();
+    let label = format!("{KEY} rotates");
+    let graph = graph(&[secret, memory(2, &label, "It rotates.")], &[link(1, 1, 2, Relationship::PartOf)]);
     let vault = export(&graph);
     let all: String = vault.files.iter().flat_map(|(path, text)| [path.as_str(), text.as_str()]).collect();
-    assert!(!all.contains("hunter2"));
-    // Content, alias, evidence of the first; label of the second.
-    assert_eq!(vault.redactions, 2 + 1 + 2 + 1);
+    assert!(!all.contains("abcdefgh") && !all.contains("sesame"));
+    // Content, alias, metadata and evidence of the first; label of the second.
+    assert_eq!(vault.redactions, 2 + 1 + 1 + 2 + 1);
     assert_eq!(import(&vault.files, &graph).changes, Vec::new());
     let label = edited(&vault, 1, "# Database login", "# Login");
     assert_eq!(only_update(&import(&label, &graph)).label.as_deref(), Some("Login"));
-    let content = edited(&vault, 1, "The password is", "A password is");
+    let content = edited(&vault, 1, "The key is", "A key is");
     assert_eq!(only_conflict(&import(&content, &graph)).reason, ConflictReason::Redacted);
 }
 
@@ -424,7 +428,7 @@ fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {
 
 fn read_zip(bytes: Vec<u8>, limits: &ArchiveLimits, graph: &Graph) -> Result<Plan, ArchiveError> {
     let tenant = tenant();
-    let mut importer = Importer::new(&tenant, graph, &redact);
+    let mut importer = Importer::new(&tenant, graph);
     vault::read_zip(Cursor::new(bytes), limits, &mut importer)?;
     Ok(importer.finish())
 }
@@ -493,7 +497,7 @@ fn hostile_zips_are_refused() {
 fn json_must_be_paths_and_texts_once_each() {
     let (tenant, graph) = (tenant(), Graph::default());
     let error = |json: &str| {
-        let mut importer = Importer::new(&tenant, &graph, &redact);
+        let mut importer = Importer::new(&tenant, &graph);
         vault::read_json(json, &ArchiveLimits::UPLOAD, &mut importer).expect_err(json).to_string()
     };
     assert!(error("{\"a.md\":\"x\",\"a.md\":\"y\"}").contains("twice"));
@@ -509,7 +513,7 @@ fn hostile() -> impl Strategy<Value = String> {
         "## Content", "## Evidence", "## Relations", "# x", "---", "\n", "\r\n", "\\", "<!--", "-->", "[[", "]]", "::",
         "~~", "|", "- ", "- [[depends_on::x]]", "<!-- node_id:00000000-0000-0000-0000-000000000000 -->", "\u{2028}",
         "\u{feff}", "日本", "\u{1}", "\t", " ", "a: b", "&x", "*x", "!t", "'", "\"", "{", "}", "x", "No evidence recorded.",
-        "```", "%", "null", "hunter2",
+        "```", "%", "null", " password=hunter22 ",
     ]);
     prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.concat())
 }
@@ -588,7 +592,7 @@ proptest! {
         let old = &memories[0].memory.content;
         if same(&redact(&new).text, &redact(old).text) {
             prop_assert_eq!(&plan.changes, &Vec::new());
-        } else if old.contains("hunter2") {
+        } else if redact(old).count > 0 {
             prop_assert_eq!(&only_conflict(&plan).reason, &ConflictReason::Redacted);
         } else {
             let update = only_update(&plan);

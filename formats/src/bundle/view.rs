@@ -68,7 +68,7 @@ pub(super) struct Change {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(graph: &'a Graph, request: &BundleRequest<'_>, redactor: &Redactor<'_>) -> Self {
+    pub(super) fn of(graph: &'a Graph, request: &BundleRequest<'_>, redactor: &Redactor) -> Self {
         let mut seen = BTreeSet::new();
         let current: Vec<&Memory> = request
             .memories
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn of(memory: &'a Memory, graph: &Graph, redactor: &Redactor<'_>, said: &mut BTreeSet<String>) -> Self {
+    fn of(memory: &'a Memory, graph: &Graph, redactor: &Redactor, said: &mut BTreeSet<String>) -> Self {
         let label = redactor.text(&memory.label);
         let content = redactor.text(&memory.content);
         said.insert(name_key(&content));
@@ -145,7 +145,7 @@ impl<'a> Node<'a> {
 fn hits(
     graph: &Graph,
     request: &BundleRequest<'_>,
-    redactor: &Redactor<'_>,
+    redactor: &Redactor,
     chosen: &BTreeSet<MemoryId>,
     said: &mut BTreeSet<String>,
 ) -> Vec<Hit> {
@@ -168,7 +168,7 @@ fn hits(
 fn links(
     graph: &Graph,
     request: &BundleRequest<'_>,
-    redactor: &Redactor<'_>,
+    redactor: &Redactor,
     chosen: &BTreeSet<MemoryId>,
 ) -> (Vec<Link>, Vec<Link>) {
     let mut seen: BTreeSet<LinkId> = BTreeSet::new();

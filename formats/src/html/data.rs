@@ -63,7 +63,7 @@ pub(super) struct Node {
     evidence: Vec<(String, String, String)>,
 }
 
-pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redactor<'_>) -> Data {
+pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redactor) -> Data {
     let shown = best_connected(graph);
     let each = TEXT_BYTES_MAX.checked_div(shown.len()).unwrap_or(NODE_TEXT_BYTES_MAX).min(NODE_TEXT_BYTES_MAX);
     let nodes = shown.iter().filter_map(|id| graph.record(*id));
@@ -122,7 +122,7 @@ fn notices(all: usize, shown: usize, links_left_out: usize) -> Vec<String> {
     notices
 }
 
-fn node(record: &MemoryRecord, options: PageOptions<'_>, redactor: &Redactor<'_>, bytes_max: usize) -> Node {
+fn node(record: &MemoryRecord, options: PageOptions<'_>, redactor: &Redactor, bytes_max: usize) -> Node {
     let memory = &record.memory;
     let content = redactor.text(&memory.content);
     let mut room = bytes_max;
@@ -158,7 +158,7 @@ fn state(memory: &Memory, options: PageOptions<'_>) -> State {
 }
 
 /// The newest evidence that fits.
-fn evidence(record: &MemoryRecord, redactor: &Redactor<'_>, room: &mut usize) -> Vec<(String, String, String)> {
+fn evidence(record: &MemoryRecord, redactor: &Redactor, room: &mut usize) -> Vec<(String, String, String)> {
     let mut shown = Vec::new();
     for (_, evidence) in record.evidence.iter().rev() {
         if evidence.text.len() > *room {
@@ -175,7 +175,7 @@ fn evidence(record: &MemoryRecord, redactor: &Redactor<'_>, room: &mut usize) ->
     shown
 }
 
-fn aliases(memory: &Memory, redactor: &Redactor<'_>, room: &mut usize) -> Vec<String> {
+fn aliases(memory: &Memory, redactor: &Redactor, room: &mut usize) -> Vec<String> {
     let mut shown = Vec::new();
     for alias in &memory.aliases {
         if alias.text.len() > *room {
@@ -191,7 +191,7 @@ fn aliases(memory: &Memory, redactor: &Redactor<'_>, room: &mut usize) -> Vec<St
 fn row(
     link: &Link,
     (source, target): (usize, usize),
-    redactor: &Redactor<'_>,
+    redactor: &Redactor,
 ) -> (usize, usize, &'static str, f64, &'static str, &'static str, String) {
     let state = match &link.resolution {
         None => "",

@@ -15,13 +15,12 @@ use super::note::{BadField, Note, Said};
 use super::plan::{Conflict, ConflictReason, UpdateMemory};
 use super::write::evidence_line;
 use super::yaml::Yaml;
+use crate::limits::{CONTENT_BYTES_MAX, LABEL_BYTES_MAX};
 use crate::redaction::Redactor;
 
 /// Longest value that a conflict shows, in characters.
 const SHOWN_CHARS_MAX: usize = 4_000;
-/// Limits of what callers may set.
-const LABEL_BYTES_MAX: usize = 800;
-const CONTENT_BYTES_MAX: usize = 65_536;
+/// Limits of the tags that callers may set.
 const TAG_BYTES_MAX: usize = 64;
 const TAGS_MAX: usize = 32;
 
@@ -53,7 +52,7 @@ pub(super) struct Comparison<'a> {
     record: &'a MemoryRecord,
     base: Option<Fields>,
     current: Fields,
-    redactor: &'a Redactor<'a>,
+    redactor: &'a Redactor,
     update: UpdateMemory,
     conflicts: Vec<Conflict>,
 }
@@ -64,7 +63,7 @@ impl<'a> Comparison<'a> {
         note: &'a Note,
         record: &'a MemoryRecord,
         version: Option<u32>,
-        redactor: &'a Redactor<'a>,
+        redactor: &'a Redactor,
     ) -> (Option<UpdateMemory>, Vec<Conflict>) {
         let memory = &record.memory;
         let version = version.or_else(|| note.version());

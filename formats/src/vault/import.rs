@@ -20,7 +20,8 @@ use super::write::confidence_of;
 use super::yaml::Yaml;
 use super::{ArchiveError, BASE_PATH, FILE_BYTES_MAX};
 use crate::graph::Graph;
-use crate::redaction::{Redact, Redactor};
+use crate::limits::{METADATA_BYTES_MAX, SOURCE_PROMPT_BYTES_MAX};
+use crate::redaction::Redactor;
 
 /// Most bytes of changed files of one import.
 const CHANGED_BYTES_MAX: usize = 256 << 20;
@@ -31,7 +32,7 @@ const NO_EVIDENCE: &str = "no evidence recorded";
 pub struct Importer<'a> {
     tenant: &'a TenantId,
     graph: &'a Graph,
-    redactor: Redactor<'a>,
+    redactor: Redactor,
     base: Option<Base>,
     by_hash: BTreeMap<String, MemoryId>,
     notes: Vec<Note>,
@@ -40,12 +41,12 @@ pub struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    /// An import into the graph of `tenant`. The rule for secrets must be the one that exports use.
-    pub fn new(tenant: &'a TenantId, graph: &'a Graph, redact: Redact<'a>) -> Self {
+    /// An import into the graph of `tenant`.
+    pub fn new(tenant: &'a TenantId, graph: &'a Graph) -> Self {
         Self {
             tenant,
             graph,
-            redactor: Redactor::new(redact),
+            redactor: Redactor::default(),
             base: None,
             by_hash: BTreeMap::new(),
             notes: Vec::new(),
@@ -335,11 +336,6 @@ fn store_of(note: &Note, id: Option<MemoryId>) -> Result<StoreMemory, BadStore> 
         evidence: claims_of(note),
     })
 }
-
-/// Longest `source_prompt`.
-const SOURCE_PROMPT_BYTES_MAX: usize = 4_096;
-/// Longest `metadata`.
-const METADATA_BYTES_MAX: usize = 16_384;
 
 /// An object of JSON that stands in a text, within its limit. Anything else is nothing: it is never interpreted.
 fn metadata_of(note: &Note) -> String {

@@ -14,7 +14,7 @@ use super::fields::{shown_label, shown_tags};
 use super::front_matter::{Flow, FrontMatter, quoted};
 use super::{BASE_PATH, FILE_BYTES_MAX, paths};
 use crate::graph::Graph;
-use crate::redaction::{Redact, Redactor};
+use crate::redaction::Redactor;
 
 /// Most bytes of a file that each long list may take, so that the whole stays below [`FILE_BYTES_MAX`]: a content of
 /// 64 KiB and the rest of the front matter fit beside four of them. What does not fit is counted in `left_out`.
@@ -43,8 +43,8 @@ pub struct Vault {
 }
 
 /// Writes a graph as a vault. Gives the same bytes for the same graph.
-pub fn write(graph: &Graph, options: VaultOptions<'_>, redact: Redact<'_>) -> Result<Vault, serde_json::Error> {
-    let redactor = Redactor::new(redact);
+pub fn write(graph: &Graph, options: VaultOptions<'_>) -> Result<Vault, serde_json::Error> {
+    let redactor = Redactor::default();
     let mut vault = Vault::default();
     let mut base = Base::new(options.tenant.as_str(), options.read_at);
     for record in graph.memories() {
@@ -74,7 +74,7 @@ struct File {
 }
 
 impl File {
-    fn of(record: &MemoryRecord, graph: &Graph, tenant: &TenantId, redactor: &Redactor<'_>) -> Self {
+    fn of(record: &MemoryRecord, graph: &Graph, tenant: &TenantId, redactor: &Redactor) -> Self {
         let memory = &record.memory;
         let label = shown_label(&redactor.text(&memory.label));
         let content = redactor.text(&memory.content);
@@ -158,16 +158,16 @@ fn left_out(front: &mut FrontMatter, counts: [(&str, usize); 3]) {
 }
 
 /// JSON inside of a text, because nothing interprets it and every number must come back as it was.
-fn metadata_text(metadata: &str, redactor: &Redactor<'_>) -> String {
+fn metadata_text(metadata: &str, redactor: &Redactor) -> String {
     if metadata.is_empty() {
         "{}".to_owned()
     } else {
-        quoted(&redactor.text(metadata))
+        quoted(&redactor.metadata(metadata))
     }
 }
 
 /// A piece of evidence as record of the front matter and as line of the body.
-fn evidence_forms(evidence: &Evidence, redactor: &Redactor<'_>) -> (String, String) {
+fn evidence_forms(evidence: &Evidence, redactor: &Redactor) -> (String, String) {
     let text = redactor.text(&evidence.text);
     let flow = Flow::default().text("evidence_id", &evidence.id.to_string());
     let flow = match &evidence.turn {
@@ -198,7 +198,7 @@ pub(super) fn evidence_line(evidence: &Evidence, text: &str) -> String {
     body::one_line(&format!("[{source}] {text}")).trim().to_owned()
 }
 
-fn edge_record(link: &Link, redactor: &Redactor<'_>) -> String {
+fn edge_record(link: &Link, redactor: &Redactor) -> String {
     let flow = Flow::default()
         .text("id", &link.id.to_string())
         .text("target", &link.target.to_string())
@@ -211,7 +211,7 @@ fn edge_record(link: &Link, redactor: &Redactor<'_>) -> String {
     }
 }
 
-fn resolution_record(resolution: &Resolution, redactor: &Redactor<'_>) -> String {
+fn resolution_record(resolution: &Resolution, redactor: &Redactor) -> String {
     let flow = Flow::default().text("state", if resolution.resolved { "resolved" } else { "open" });
     if !resolution.resolved {
         return flow.finish();
@@ -228,7 +228,7 @@ pub(super) fn weight_text(thousandths: u32) -> String {
     format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000)
 }
 
-fn relation_line(link: &Link, graph: &Graph, redactor: &Redactor<'_>) -> RelationLine {
+fn relation_line(link: &Link, graph: &Graph, redactor: &Redactor) -> RelationLine {
     let label = graph.memory(link.target).map(|m| redactor.again(&m.label)).unwrap_or_default();
     RelationLine {
         relationship: link.relationship.word().to_owned(),
