@@ -154,6 +154,9 @@ mod tests {
         assert!(!SCRIPT.contains("</") && !STYLE.contains('<'));
         assert!(!SCRIPT.contains("innerHTML") && !SCRIPT.contains("eval"));
         assert!(!SCRIPT.contains("http") && !STYLE.contains("url("));
-        assert!(!SCRIPT.contains('\r') && !STYLE.contains('\r'), "the hash is of the bytes that a browser reads");
+        assert!(
+            !SCRIPT.contains('\r') && !STYLE.contains('\r'),
+            "the hash is of the bytes that a browser reads"
+        );
     }
 }

@@ -107,10 +107,19 @@ fn a_bundle_has_its_sections_in_order_and_only_what_holds() {
         ]
     );
     assert!(!text.contains("MySQL"), "{text}");
-    assert!(text.contains("3 current memories of project Payments: 2 facts, 1 decision. 1 link, 1 open conflict."), "{text}");
-    let decision = format!("- Use Postgres: We chose Postgres for the ledger. [{}] Because of: \"Audit needs SQL\".", memory_id(1));
+    assert!(
+        text.contains("3 current memories of project Payments: 2 facts, 1 decision. 1 link, 1 open conflict."),
+        "{text}"
+    );
+    let decision = format!(
+        "- Use Postgres: We chose Postgres for the ledger. [{}] Because of: \"Audit needs SQL\".",
+        memory_id(1)
+    );
     assert!(text.contains(&decision), "{text}");
-    assert!(text.contains("\"No SQL\" contradicts \"Audit needs SQL\" (open conflict) [edge "), "{text}");
+    assert!(
+        text.contains("\"No SQL\" contradicts \"Audit needs SQL\" (open conflict) [edge "),
+        "{text}"
+    );
     assert!(!text.contains("relates_to"), "weak links are left out");
     let mut asked = Asked::of(&[1, 2, 3]);
     asked.weak_links = WeakLinks::Shown;
@@ -123,13 +132,21 @@ fn words_that_support_something_stand_once() {
     let text = asked.markdown(&graph());
     assert_eq!(text.matches("Postgres it is").count(), 1, "{text}");
     // The evidence of the second says what its content says.
-    assert_eq!(text.matches("- user, 2026-02-19: \"The audit needs SQL reports.\"").count(), 0);
+    assert_eq!(
+        text.matches("- user, 2026-02-19: \"The audit needs SQL reports.\"")
+            .count(),
+        0
+    );
     asked.turns = vec![turn(1, "").id];
     let text = asked.markdown(&graph());
     assert_eq!(text.to_lowercase().matches("postgres it is").count(), 1, "{text}");
     asked.format = BundleFormat::Json;
     let json = asked.json(&graph());
-    assert_eq!(json.to_string().to_lowercase().matches("postgres it is").count(), 1, "{json}");
+    assert_eq!(
+        json.to_string().to_lowercase().matches("postgres it is").count(),
+        1,
+        "{json}"
+    );
 }
 
 #[test]
@@ -138,7 +155,10 @@ fn people_read_full_dates_and_no_ids_before_the_appendix() {
     asked.audience = Audience::Human;
     let text = asked.markdown(&graph());
     let (before, appendix) = text.split_once("## Full Node Appendix").unwrap();
-    assert!(before.contains("19 February 2026") && before.contains("As of 1 March 2026."), "{before}");
+    assert!(
+        before.contains("19 February 2026") && before.contains("As of 1 March 2026."),
+        "{before}"
+    );
     assert!(before.contains("-> depends on ->"), "{before}");
     for id in [memory_id(1).to_string(), link_id(2).to_string()] {
         assert!(!before.contains(&id), "{before}");
@@ -155,8 +175,23 @@ fn json_has_the_members_and_closed_memories_are_not_in_it() {
     assert_eq!(
         members,
         [
-            "schema_version", "export_type", "generated_at", "tenant_id", "project", "mode", "retrieval_mode", "audience",
-            "query", "summary", "nodes", "edges", "conflicts", "replay_hits", "timeline", "stats", "render_hints",
+            "schema_version",
+            "export_type",
+            "generated_at",
+            "tenant_id",
+            "project",
+            "mode",
+            "retrieval_mode",
+            "audience",
+            "query",
+            "summary",
+            "nodes",
+            "edges",
+            "conflicts",
+            "replay_hits",
+            "timeline",
+            "stats",
+            "render_hints",
         ]
     );
     assert_eq!(json["export_type"], "context_bundle");
@@ -172,7 +207,11 @@ fn json_has_the_members_and_closed_memories_are_not_in_it() {
 fn a_small_budget_keeps_the_best_of_every_section_and_names_the_cuts() {
     let memories: Vec<_> = (1..100u16)
         .map(|n| {
-            let mut record = memory(n, &format!("Label number {n}"), &format!("Something about {n} that is long enough."));
+            let mut record = memory(
+                n,
+                &format!("Label number {n}"),
+                &format!("Something about {n} that is long enough."),
+            );
             record.memory.kind = if n % 2 == 0 { Kind::Decision } else { Kind::Fact };
             record
         })
@@ -187,7 +226,11 @@ fn a_small_budget_keeps_the_best_of_every_section_and_names_the_cuts() {
     for title in ["Key Facts", "Decisions With", "Timeline", "Relationship Map"] {
         assert!(text.contains(title), "{title} in\n{text}");
     }
-    assert!(bundle.truncation_flags.contains(&"key_facts"), "{:?}", bundle.truncation_flags);
+    assert!(
+        bundle.truncation_flags.contains(&"key_facts"),
+        "{:?}",
+        bundle.truncation_flags
+    );
     assert!(text.contains("Left out for the token budget, in part or whole: "));
     assert!(text.contains("Label number 1:") && text.contains("Label number 2:"));
 }

@@ -31,7 +31,11 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> (&'a str, &'a str) {
 }
 
 fn data(page: &Page) -> Value {
-    let (json, _) = between(&page.html, "<script id=\"data\" type=\"application/json\">", "</script>");
+    let (json, _) = between(
+        &page.html,
+        "<script id=\"data\" type=\"application/json\">",
+        "</script>",
+    );
     serde_json::from_str(json).unwrap()
 }
 
@@ -50,7 +54,16 @@ fn the_policy_names_the_hashes_of_its_script_and_style_and_nothing_else() {
         hash(style)
     );
     assert_eq!(policy, expected);
-    for remote in ["http:", "https:", "src=", "href=", "url(", "@import", " style=", " onclick="] {
+    for remote in [
+        "http:",
+        "https:",
+        "src=",
+        "href=",
+        "url(",
+        "@import",
+        " style=",
+        " onclick=",
+    ] {
         assert!(!page.html.contains(remote), "{remote}");
     }
 }
@@ -61,14 +74,20 @@ fn the_page_has_what_it_shows() {
     closed.memory.valid_to = Some(NOW.plus(-Millis::DAY));
     let mut weak = link(2, 2, 1, Relationship::RelatesTo);
     weak.confidence = Confidence::Weak;
-    let graph = graph(&[memory(1, "New", "It is so."), closed], &[link(1, 1, 2, Relationship::Updates), weak]);
+    let graph = graph(
+        &[memory(1, "New", "It is so."), closed],
+        &[link(1, 1, 2, Relationship::Updates), weak],
+    );
     let page = render(&graph, Layout::Fixed);
     let data = data(&page);
     assert_eq!(data["meta"]["physics"], false);
     assert_eq!(data["nodes"][0]["state"], "current");
     assert_eq!(data["nodes"][1]["state"], "closed");
     assert_eq!(data["nodes"][0]["evidence"][0][2], "It is so.");
-    assert_eq!(data["links"][0], serde_json::json!([0, 1, "updates", 1.0, "inferred", "open", "the text says so"]));
+    assert_eq!(
+        data["links"][0],
+        serde_json::json!([0, 1, "updates", 1.0, "inferred", "open", "the text says so"])
+    );
     assert_eq!(data["links"][1][4], "weak");
     assert_eq!((page.node_count, page.edge_count, page.nodes_left_out), (2, 2, 0));
     assert_eq!(page, render(&graph, Layout::Fixed));
@@ -79,9 +98,14 @@ fn above_the_bound_the_best_connected_are_shown_and_the_page_says_so() {
     let all = u16::try_from(html::MEMORIES_MAX).unwrap() + 7;
     let memories: Vec<_> = (1..=all).map(|n| memory(n, "x", "y")).collect();
     // The last seven are linked, and so stay.
-    let links: Vec<_> = (all - 6..all).map(|n| link(n, n, n + 1, Relationship::PartOf)).collect();
+    let links: Vec<_> = (all - 6..all)
+        .map(|n| link(n, n, n + 1, Relationship::PartOf))
+        .collect();
     let page = render(&graph(&memories, &links), Layout::Physics);
-    assert_eq!((page.node_count, page.edge_count, page.nodes_left_out), (html::MEMORIES_MAX, 6, 7));
+    assert_eq!(
+        (page.node_count, page.edge_count, page.nodes_left_out),
+        (html::MEMORIES_MAX, 6, 7)
+    );
     let notice = data(&page)["meta"]["notices"][0].as_str().unwrap().to_owned();
     assert!(notice.contains("5000 best connected of 5007"), "{notice}");
 }
@@ -89,7 +113,10 @@ fn above_the_bound_the_best_connected_are_shown_and_the_page_says_so() {
 #[test]
 fn secrets_do_not_get_into_a_page() {
     let key = "sk-abcdefghijklmnopqrstuvwx";
-    let page = render(&graph(&[memory(1, "Key", &format!("The key is {key}."))], &[]), Layout::Physics);
+    let page = render(
+        &graph(&[memory(1, "Key", &format!("The key is {key}."))], &[]),
+        Layout::Physics,
+    );
     assert!(!page.html.contains("abcdefgh"));
     assert_eq!(page.redactions, 2, "content and evidence");
     assert_eq!(data(&page)["meta"]["redactions"], 2);

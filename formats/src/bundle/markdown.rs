@@ -50,7 +50,11 @@ pub(super) fn render(view: &View<'_>, request: &BundleRequest<'_>, token_budget:
         cut.extend(cut_first(&mut sections, &mut counts, left));
     }
     for section in &sections {
-        let Some(count) = BY_WORTH.iter().position(|key| *key == section.key).and_then(|at| counts.get(at)) else {
+        let Some(count) = BY_WORTH
+            .iter()
+            .position(|key| *key == section.key)
+            .and_then(|at| counts.get(at))
+        else {
             continue;
         };
         section.write(*count, &mut out);
@@ -59,13 +63,25 @@ pub(super) fn render(view: &View<'_>, request: &BundleRequest<'_>, token_budget:
         }
     }
     if !cut.is_empty() {
-        let _ = write!(out, "\nLeft out for the token budget, in part or whole: {}.\n", cut.join(", "));
+        let _ = write!(
+            out,
+            "\nLeft out for the token budget, in part or whole: {}.\n",
+            cut.join(", ")
+        );
     }
     (out, cut)
 }
 
 /// The order in which sections get their share of the budget.
-const BY_WORTH: [&str; 7] = ["conflicts", "decisions", "key_facts", "relationships", "replay", "timeline", "appendix"];
+const BY_WORTH: [&str; 7] = [
+    "conflicts",
+    "decisions",
+    "key_facts",
+    "relationships",
+    "replay",
+    "timeline",
+    "appendix",
+];
 
 impl Section {
     fn new(key: &'static str, title: &'static str, items: Vec<Item>) -> Self {
@@ -79,7 +95,9 @@ impl Section {
         }
         let _ = write!(out, "\n## {}\n\n", self.title);
         let shown = || self.items.iter().take(count);
-        shown().filter(|item| item.group.is_none()).for_each(|item| out.push_str(&item.text));
+        shown()
+            .filter(|item| item.group.is_none())
+            .for_each(|item| out.push_str(&item.text));
         for (_, group) in GROUPS {
             let mut members = shown().filter(|item| item.group == Some(group)).peekable();
             if members.peek().is_some() {
@@ -115,7 +133,9 @@ fn sizes(sections: &[Section], key: &str) -> Vec<usize> {
 fn cut_first(sections: &mut [Section], counts: &mut [usize], bytes_max: usize) -> Option<&'static str> {
     for (key, count) in BY_WORTH.iter().zip(counts) {
         let section = sections.iter_mut().find(|section| section.key == *key)?;
-        let Some(item) = section.items.first_mut() else { continue };
+        let Some(item) = section.items.first_mut() else {
+            continue;
+        };
         let room = bytes_max.saturating_sub(section.title.len() + item.group.map_or(0, |g| g.len() + 8) + 12);
         item.text = format!("{}\n", cut_text(item.text.trim_end(), room));
         *count = 1;
@@ -147,14 +167,22 @@ fn summary(view: &View<'_>, request: &BundleRequest<'_>) -> String {
         ),
     };
     if !request.query.is_empty() {
-        let _ = write!(text, " Asked: \"{}\"", cut_text(&one_line(request.query), LABEL_BYTES_MAX));
+        let _ = write!(
+            text,
+            " Asked: \"{}\"",
+            cut_text(&one_line(request.query), LABEL_BYTES_MAX)
+        );
     }
     let _ = write!(text, " As of {}.", day(request.generated_at, request.audience));
     text
 }
 
 fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
-    let of_kind = |decisions: bool| view.nodes.iter().filter(move |n| (n.memory.kind == Kind::Decision) == decisions);
+    let of_kind = |decisions: bool| {
+        view.nodes
+            .iter()
+            .filter(move |n| (n.memory.kind == Kind::Decision) == decisions)
+    };
     let item = |text: String| Item { group: None, text };
     vec![
         Section::new(
@@ -170,7 +198,10 @@ fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
         Section::new(
             "conflicts",
             "Contradictions And Updates",
-            view.conflicts.iter().map(|link| item(conflict(link, view, audience))).collect(),
+            view.conflicts
+                .iter()
+                .map(|link| item(conflict(link, view, audience)))
+                .collect(),
         ),
         Section::new(
             "timeline",
@@ -186,7 +217,10 @@ fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
         Section::new(
             "relationships",
             "Relationship Map",
-            view.links.iter().map(|link| item(relation(link, view, audience))).collect(),
+            view.links
+                .iter()
+                .map(|link| item(relation(link, view, audience)))
+                .collect(),
         ),
         Section::new("replay", "Replay Evidence", replay(view, audience)),
         Section::new(
@@ -198,7 +232,10 @@ fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
 }
 
 fn fact(node: &Node<'_>, audience: Audience) -> Item {
-    let group = GROUPS.iter().find(|(kind, _)| *kind == node.memory.kind).map(|(_, title)| *title);
+    let group = GROUPS
+        .iter()
+        .find(|(kind, _)| *kind == node.memory.kind)
+        .map(|(_, title)| *title);
     Item {
         group,
         text: format!("- {}{}\n", statement(node), id_mark(node, audience)),
@@ -236,7 +273,11 @@ fn conflict(link: &Link, view: &View<'_>, audience: Audience) -> String {
         Audience::Llm => format!(" [edge {}]", link.id),
         Audience::Human => String::new(),
     };
-    format!("- {} {says} {} ({state}){edge}\n", named(view, link.source), named(view, link.target))
+    format!(
+        "- {} {says} {} ({state}){edge}\n",
+        named(view, link.source),
+        named(view, link.target)
+    )
 }
 
 fn relation(link: &Link, view: &View<'_>, audience: Audience) -> String {
@@ -244,7 +285,11 @@ fn relation(link: &Link, view: &View<'_>, audience: Audience) -> String {
         Audience::Llm => link.relationship.word().to_owned(),
         Audience::Human => link.relationship.word().replace('_', " "),
     };
-    format!("- {} -> {word} -> {}\n", named(view, link.source), named(view, link.target))
+    format!(
+        "- {} -> {word} -> {}\n",
+        named(view, link.source),
+        named(view, link.target)
+    )
 }
 
 /// Turns that were found, then what the memories rest on.
@@ -260,7 +305,14 @@ fn replay(view: &View<'_>, audience: Audience) -> Vec<Item> {
     };
     let hits = view.replay.iter().map(hit);
     let support = view.nodes.iter().flat_map(|node| &node.support);
-    let support = support.map(|s| format!("- {}, {}: \"{}\"\n", one_line(&s.said_by), day(s.at, audience), quoted(&s.text)));
+    let support = support.map(|s| {
+        format!(
+            "- {}, {}: \"{}\"\n",
+            one_line(&s.said_by),
+            day(s.at, audience),
+            quoted(&s.text)
+        )
+    });
     hits.chain(support).map(|text| Item { group: None, text }).collect()
 }
 
@@ -324,7 +376,11 @@ fn cut_text(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
     }
-    let end = text.char_indices().map(|(at, _)| at).take_while(|at| at + '…'.len_utf8() <= bytes_max).last();
+    let end = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .take_while(|at| at + '…'.len_utf8() <= bytes_max)
+        .last();
     format!("{}…", text.get(..end.unwrap_or(0)).unwrap_or_default())
 }
 

@@ -115,7 +115,10 @@ impl<'a> Node<'a> {
         let label = redactor.text(&memory.label);
         let content = redactor.text(&memory.content);
         said.insert(name_key(&content));
-        let evidence = graph.record(memory.id).map(|r| r.evidence.as_slice()).unwrap_or_default();
+        let evidence = graph
+            .record(memory.id)
+            .map(|r| r.evidence.as_slice())
+            .unwrap_or_default();
         let mut support = Vec::new();
         for (_, evidence) in evidence.iter().rev() {
             let text = redactor.again(&evidence.text);

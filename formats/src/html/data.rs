@@ -65,7 +65,10 @@ pub(super) struct Node {
 
 pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redactor) -> Data {
     let shown = best_connected(graph);
-    let each = TEXT_BYTES_MAX.checked_div(shown.len()).unwrap_or(NODE_TEXT_BYTES_MAX).min(NODE_TEXT_BYTES_MAX);
+    let each = TEXT_BYTES_MAX
+        .checked_div(shown.len())
+        .unwrap_or(NODE_TEXT_BYTES_MAX)
+        .min(NODE_TEXT_BYTES_MAX);
     let nodes = shown.iter().filter_map(|id| graph.record(*id));
     let nodes = nodes.map(|record| node(record, options, redactor, each)).collect();
     let position: BTreeMap<MemoryId, usize> = shown.iter().enumerate().map(|(at, id)| (*id, at)).collect();
@@ -75,7 +78,13 @@ pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redact
         .collect();
     let links_left_out = links.len().saturating_sub(LINKS_MAX);
     if links_left_out > 0 {
-        links.sort_by_key(|link| (!link.is_open_conflict(), std::cmp::Reverse(link.strength_millionths()), link.id));
+        links.sort_by_key(|link| {
+            (
+                !link.is_open_conflict(),
+                std::cmp::Reverse(link.strength_millionths()),
+                link.id,
+            )
+        });
         links.truncate(LINKS_MAX);
     }
     let links = links.into_iter().filter_map(|link| {
@@ -167,7 +176,10 @@ fn evidence(record: &MemoryRecord, redactor: &Redactor, room: &mut usize) -> Vec
         let text = redactor.text(&evidence.text);
         *room = room.saturating_sub(text.len());
         let who = match &evidence.turn {
-            Some(span) => format!("{}, turn {} of session {}", span.role, span.turn_index, evidence.scope.session_id),
+            Some(span) => format!(
+                "{}, turn {} of session {}",
+                span.role, span.turn_index, evidence.scope.session_id
+            ),
             None => evidence.author.0.clone(),
         };
         shown.push((who, evidence.observed_at.to_string(), text));
@@ -200,7 +212,15 @@ fn row(
     };
     let weight = f64::from(link.weight_thousandths) / 1_000.0;
     let reason = redactor.text(&link.reason);
-    (source, target, link.relationship.word(), weight, link.confidence.word(), state, reason)
+    (
+        source,
+        target,
+        link.relationship.word(),
+        weight,
+        link.confidence.word(),
+        state,
+        reason,
+    )
 }
 
 /// At most so many bytes, on a character boundary.

@@ -95,7 +95,10 @@ pub(super) fn plain_text(text: &str) -> String {
 /// Equal but for the tags that no caller can remove.
 pub(super) fn same_tags(a: &[String], b: &[String]) -> bool {
     let own = |tags: &[String]| -> Vec<String> {
-        tags.iter().filter(|t| !KEPT_TAGS.contains(&t.as_str())).cloned().collect()
+        tags.iter()
+            .filter(|t| !KEPT_TAGS.contains(&t.as_str()))
+            .cloned()
+            .collect()
     };
     a == b || own(a) == own(b)
 }

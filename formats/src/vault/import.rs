@@ -182,12 +182,21 @@ impl<'a> Importer<'a> {
             }])
         };
         // Files of the older product name tenants of another system: they say nothing here.
-        let tenant = note.text("tenant_id").filter(|t| !t.is_empty() && *t != self.tenant.as_str());
+        let tenant = note
+            .text("tenant_id")
+            .filter(|t| !t.is_empty() && *t != self.tenant.as_str());
         if let Some(tenant) = tenant.filter(|_| note.version().is_some()) {
             let shown: String = tenant.chars().take(80).collect();
-            return refuse("tenant_id", Some(shown), Some(self.tenant.to_string()), ConflictReason::OtherTenant);
+            return refuse(
+                "tenant_id",
+                Some(shown),
+                Some(self.tenant.to_string()),
+                ConflictReason::OtherTenant,
+            );
         }
-        let Some(id) = id else { return self.new_memory(note, None) };
+        let Some(id) = id else {
+            return self.new_memory(note, None);
+        };
         let text = Some(id.to_string());
         if !seen.insert(id) {
             return refuse("node_id", text, None, ConflictReason::DoubledId);
@@ -243,7 +252,11 @@ impl Found {
     fn into_plan(self, mut plan: Plan, targets: Targets<'_>) -> Plan {
         let unreadable = std::mem::take(&mut plan.changes);
         let changes = &mut plan.changes;
-        changes.extend(self.stores.into_iter().map(|store| Change::StoreMemory(Box::new(store))));
+        changes.extend(
+            self.stores
+                .into_iter()
+                .map(|store| Change::StoreMemory(Box::new(store))),
+        );
         changes.extend(targets.stubs.into_iter().map(Change::StubNote));
         changes.extend(self.updates);
         changes.extend(self.deletions);
@@ -276,7 +289,11 @@ fn store_of(note: &Note, id: Option<MemoryId>) -> Result<StoreMemory, BadStore> 
     };
     let label = note.label().to_owned();
     check_label(&label).map_err(bad("label", &label))?;
-    let content = note.body.content.as_deref().filter(|content| !content.trim().is_empty());
+    let content = note
+        .body
+        .content
+        .as_deref()
+        .filter(|content| !content.trim().is_empty());
     let content = content.unwrap_or(&label).to_owned();
     check_content(&content).map_err(bad("content", &content))?;
     let tags = match note.tags() {
@@ -304,14 +321,19 @@ fn store_of(note: &Note, id: Option<MemoryId>) -> Result<StoreMemory, BadStore> 
     let scope_field = |field: &'static str| {
         let text = note.text(field).unwrap_or_default();
         if text.len() > Scope::FIELD_BYTES_MAX || text.chars().any(char::is_control) {
-            let why = format!("must be at most {} bytes without control characters", Scope::FIELD_BYTES_MAX);
+            let why = format!(
+                "must be at most {} bytes without control characters",
+                Scope::FIELD_BYTES_MAX
+            );
             return Err(bad(field, text)(why));
         }
         Ok(text.to_owned())
     };
     let source_prompt = note.text("source_prompt").unwrap_or_default();
     if source_prompt.len() > SOURCE_PROMPT_BYTES_MAX {
-        return Err(bad("source_prompt", source_prompt)(format!("must be at most {SOURCE_PROMPT_BYTES_MAX} bytes")));
+        return Err(bad("source_prompt", source_prompt)(format!(
+            "must be at most {SOURCE_PROMPT_BYTES_MAX} bytes"
+        )));
     }
     Ok(StoreMemory {
         key: 0,
@@ -340,7 +362,8 @@ fn store_of(note: &Note, id: Option<MemoryId>) -> Result<StoreMemory, BadStore> 
 /// An object of JSON that stands in a text, within its limit. Anything else is nothing: it is never interpreted.
 fn metadata_of(note: &Note) -> String {
     let text = note.text("metadata").unwrap_or_default();
-    let is_object = text.len() <= METADATA_BYTES_MAX && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok();
+    let is_object = text.len() <= METADATA_BYTES_MAX
+        && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok();
     if is_object { text.to_owned() } else { String::new() }
 }
 
@@ -348,7 +371,10 @@ fn aliases_of(note: &Note) -> Vec<String> {
     let aliases = note.records("aliases").iter();
     let texts = aliases.filter_map(|alias| alias.text().or_else(|| alias.text_of("text")));
     let usable = texts.filter(|text| check_content(text).is_ok());
-    usable.take(waggle_memory::memory::Memory::ALIASES_MAX).map(str::to_owned).collect()
+    usable
+        .take(waggle_memory::memory::Memory::ALIASES_MAX)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The evidence that a file states: its records, else its lines. "No evidence recorded." is none.
@@ -356,7 +382,12 @@ fn claims_of(note: &Note) -> Vec<EvidenceClaim> {
     let kept = waggle_memory::memory::Memory::EVIDENCE_KEPT_MAX as usize;
     let mut claims: Vec<EvidenceClaim> = note.records("evidence").iter().filter_map(claim_of_record).collect();
     if claims.is_empty() {
-        claims = note.body.evidence.iter().filter_map(|line| claim_of_line(line)).collect();
+        claims = note
+            .body
+            .evidence
+            .iter()
+            .filter_map(|line| claim_of_line(line))
+            .collect();
     }
     claims.truncate(kept);
     claims

@@ -89,7 +89,10 @@ impl File {
         let (mut evidence, evidence_out) = fitting(newest_first, |(record, line)| record.len() + line.len());
         evidence.reverse();
         let links: Vec<&Link> = graph.links_from(memory.id).collect();
-        let links: Vec<(&Link, String)> = links.into_iter().map(|link| (link, edge_record(link, redactor))).collect();
+        let links: Vec<(&Link, String)> = links
+            .into_iter()
+            .map(|link| (link, edge_record(link, redactor)))
+            .collect();
         let (links, links_out) = fitting(links, |(_, record)| record.len() * 2 + 200);
 
         let mut front = FrontMatter::default();
@@ -110,23 +113,41 @@ impl File {
         front.text("created_at", &memory.recorded_at.to_string());
         front.text("updated_at", &memory.updated_at.to_string());
         front.text("valid_from", &memory.valid_from.to_string());
-        front.raw("valid_to", &memory.valid_to.map_or("null".to_owned(), |to| quoted(&to.to_string())));
+        front.raw(
+            "valid_to",
+            &memory.valid_to.map_or("null".to_owned(), |to| quoted(&to.to_string())),
+        );
         front.text("source_prompt", &redactor.text(&memory.source_prompt));
         front.raw("metadata", &metadata_text(&memory.metadata, redactor));
         let (records, lines): (Vec<String>, Vec<String>) = evidence.into_iter().unzip();
         front.records("evidence", &records);
         let edges: Vec<String> = links.iter().map(|(_, record)| record.clone()).collect();
         front.records("edges", &edges);
-        left_out(&mut front, [("aliases", aliases_out), ("evidence", evidence_out), ("edges", links_out)]);
+        left_out(
+            &mut front,
+            [
+                ("aliases", aliases_out),
+                ("evidence", evidence_out),
+                ("edges", links_out),
+            ],
+        );
 
-        let relations: Vec<RelationLine> = links.iter().map(|(link, _)| relation_line(link, graph, redactor)).collect();
+        let relations: Vec<RelationLine> = links
+            .iter()
+            .map(|(link, _)| relation_line(link, graph, redactor))
+            .collect();
         let text = front.finish() + &body::write(&label, &content, &lines, &relations);
         let base = BaseFile {
             version: memory.version,
             sha256: hash_of(text.as_bytes()),
             relations: links
                 .iter()
-                .map(|(link, _)| (relation_key(link.relationship.word(), &link.target.to_string()), link.weight_thousandths))
+                .map(|(link, _)| {
+                    (
+                        relation_key(link.relationship.word(), &link.target.to_string()),
+                        link.weight_thousandths,
+                    )
+                })
                 .collect(),
         };
         let path = paths::path_of(&memory.scope.project, memory.kind, &label, memory.id);
@@ -151,7 +172,9 @@ fn fitting<T>(items: Vec<T>, size: impl Fn(&T) -> usize) -> (Vec<T>, usize) {
 
 fn left_out(front: &mut FrontMatter, counts: [(&str, usize); 3]) {
     let cut = counts.iter().filter(|(_, count)| *count > 0);
-    let flow = cut.fold(Flow::default(), |flow, (name, count)| flow.raw(name, &count.to_string()));
+    let flow = cut.fold(Flow::default(), |flow, (name, count)| {
+        flow.raw(name, &count.to_string())
+    });
     if counts.iter().any(|(_, count)| *count > 0) {
         front.raw("left_out", &flow.finish());
     }
@@ -206,7 +229,9 @@ fn edge_record(link: &Link, redactor: &Redactor) -> String {
         .raw("weight", &weight_text(link.weight_thousandths))
         .text("confidence", link.confidence.word());
     match &link.resolution {
-        Some(resolution) => flow.raw("resolution", &resolution_record(resolution, redactor)).finish(),
+        Some(resolution) => flow
+            .raw("resolution", &resolution_record(resolution, redactor))
+            .finish(),
         None => flow.finish(),
     }
 }
@@ -229,10 +254,17 @@ pub(super) fn weight_text(thousandths: u32) -> String {
 }
 
 fn relation_line(link: &Link, graph: &Graph, redactor: &Redactor) -> RelationLine {
-    let label = graph.memory(link.target).map(|m| redactor.again(&m.label)).unwrap_or_default();
+    let label = graph
+        .memory(link.target)
+        .map(|m| redactor.again(&m.label))
+        .unwrap_or_default();
     RelationLine {
         relationship: link.relationship.word().to_owned(),
-        label: if label.trim().is_empty() { link.target.to_string() } else { label },
+        label: if label.trim().is_empty() {
+            link.target.to_string()
+        } else {
+            label
+        },
         target: Some(link.target),
         mark: Mark::Kept,
     }
