@@ -7,6 +7,7 @@ mod dates;
 mod fill;
 mod json;
 mod markdown;
+mod text;
 mod view;
 
 use waggle_memory::id::{MemoryId, TenantId, TurnId};

@@ -267,7 +267,7 @@ proptest! {
     #[test]
     fn no_budget_is_exceeded(
         texts in prop::collection::vec((any::<String>(), "\\PC{1,400}", 0..7usize), 1..20),
-        budget in 230usize..3_000,
+        budget in 280usize..3_000,
         format in prop::sample::select(vec![BundleFormat::Markdown, BundleFormat::Json, BundleFormat::Both]),
         human in any::<bool>(),
     ) {

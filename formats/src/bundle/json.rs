@@ -46,11 +46,11 @@ pub(super) fn render(
     let mut counts = kept(&sizes, left);
     let mut cut: Vec<&'static str> = Vec::new();
     if let [_, node_list, ..] = &mut lists
-        && counts.iter().all(|count| *count == 0)
-        && let (Some(first), Some(count)) = (node_list.first_mut(), counts.get_mut(1))
+        && counts.get(1) == Some(&0)
+        && let Some(first) = node_list.first_mut()
         && cut_content(first, left)?
     {
-        *count = 1;
+        counts = vec![0, 1, 0, 0, 0];
         cut.push("content_truncated");
     }
     let mut object = frame;

@@ -7,6 +7,7 @@ use waggle_memory::link::Link;
 
 use super::dates::day;
 use super::fill::kept;
+use super::text::{cut_text, noun, one_line, plural};
 use super::view::{Hit, Node, View};
 use super::{Audience, BundleRequest};
 
@@ -14,6 +15,8 @@ use super::{Audience, BundleRequest};
 const ITEM_BYTES_MAX: usize = 300;
 /// Longest label, in bytes.
 const LABEL_BYTES_MAX: usize = 120;
+/// A memory is not cut to less than this.
+const CUT_BYTES_MIN: usize = 40;
 /// What is kept free for naming the cuts.
 const FOOTER_BYTES: usize = 160;
 
@@ -46,9 +49,7 @@ pub(super) fn render(view: &View<'_>, request: &BundleRequest<'_>, token_budget:
     let sizes: Vec<Vec<usize>> = BY_WORTH.iter().map(|key| sizes(&sections, key)).collect();
     let mut counts = kept(&sizes, left);
     let mut cut: Vec<&'static str> = Vec::new();
-    if counts.iter().all(|count| *count == 0) {
-        cut.extend(cut_first(&mut sections, &mut counts, left));
-    }
+    cut.extend(cut_first(&mut sections, &mut counts, left));
     for section in &sections {
         let Some(count) = BY_WORTH
             .iter()
@@ -129,16 +130,25 @@ fn sizes(sections: &[Section], key: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Nothing fits: the best item is cut to what there is, rather than to give nothing.
+/// No memory fits: the best one is cut to what there is, rather than to show none.
 fn cut_first(sections: &mut [Section], counts: &mut [usize], bytes_max: usize) -> Option<&'static str> {
-    for (key, count) in BY_WORTH.iter().zip(counts) {
-        let section = sections.iter_mut().find(|section| section.key == *key)?;
+    let memories = ["decisions", "key_facts"].map(|key| BY_WORTH.iter().position(|k| *k == key));
+    let shown = |at: &Option<usize>| at.and_then(|at| counts.get(at)).copied().unwrap_or_default();
+    if memories.iter().any(|at| shown(at) > 0) {
+        return None;
+    }
+    for at in memories.into_iter().flatten() {
+        let section = sections
+            .iter_mut()
+            .find(|section| Some(&section.key) == BY_WORTH.get(at))?;
         let Some(item) = section.items.first_mut() else {
             continue;
         };
-        let room = bytes_max.saturating_sub(section.title.len() + item.group.map_or(0, |g| g.len() + 8) + 12);
+        let heading = section.title.len() + item.group.map_or(0, |group| group.len() + 8) + 8;
+        let room = bytes_max.checked_sub(heading).filter(|room| *room >= CUT_BYTES_MIN)?;
         item.text = format!("{}\n", cut_text(item.text.trim_end(), room));
-        *count = 1;
+        counts.fill(0);
+        *counts.get_mut(at)? = 1;
         return Some("content_truncated");
     }
     None
@@ -365,25 +375,6 @@ fn named(view: &View<'_>, id: waggle_memory::id::MemoryId) -> String {
     format!("\"{}\"", cut_text(&one_line(view.label(id)), LABEL_BYTES_MAX))
 }
 
-/// Line breaks and other control characters become blanks.
-fn one_line(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    plain.trim().to_owned()
-}
-
-/// At most so many bytes, on a character boundary, marked if it was cut.
-fn cut_text(text: &str, bytes_max: usize) -> String {
-    if text.len() <= bytes_max {
-        return text.to_owned();
-    }
-    let end = text
-        .char_indices()
-        .map(|(at, _)| at)
-        .take_while(|at| at + '…'.len_utf8() <= bytes_max)
-        .last();
-    format!("{}…", text.get(..end.unwrap_or(0)).unwrap_or_default())
-}
-
 /// Headings of the kinds, in their order.
 const GROUPS: [(Kind, &str); 7] = [
     (Kind::Preference, "Preferences"),
@@ -394,19 +385,3 @@ const GROUPS: [(Kind, &str); 7] = [
     (Kind::Note, "Notes"),
     (Kind::Decision, "Decisions"),
 ];
-
-fn plural(kind: Kind, count: usize) -> &'static str {
-    match kind {
-        Kind::Fact => noun("fact", "facts", count),
-        Kind::Entity => noun("entity", "entities", count),
-        Kind::Concept => noun("concept", "concepts", count),
-        Kind::Preference => noun("preference", "preferences", count),
-        Kind::Decision => noun("decision", "decisions", count),
-        Kind::Question => noun("question", "questions", count),
-        Kind::Note => noun("note", "notes", count),
-    }
-}
-
-fn noun(one: &'static str, many: &'static str, count: usize) -> &'static str {
-    if count == 1 { one } else { many }
-}
