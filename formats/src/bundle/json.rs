@@ -45,8 +45,8 @@ pub(super) fn render(
     }
     let mut counts = kept(&sizes, left);
     let mut cut: Vec<&'static str> = Vec::new();
-    if let [_, node_list, ..] = &mut lists
-        && counts.get(1) == Some(&0)
+    let [_, node_list, ..] = &mut lists;
+    if counts.get(1) == Some(&0)
         && let Some(first) = node_list.first_mut()
         && cut_content(first, left)?
     {
