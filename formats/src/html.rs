@@ -14,7 +14,11 @@ use waggle_memory::time::Millis;
 use crate::graph::Graph;
 use crate::redaction::Redactor;
 
-const SCRIPT: &str = concat!(include_str!("html/layout.js"), include_str!("html/page.js"));
+const SCRIPT: &str = concat!(
+    include_str!("html/layout.js"),
+    include_str!("html/parts.js"),
+    include_str!("html/page.js")
+);
 const STYLE: &str = include_str!("html/page.css");
 
 /// Most memories of a page: what a browser draws smoothly.
