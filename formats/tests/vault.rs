@@ -488,7 +488,7 @@ fn secrets_stay_inside_and_an_edit_beside_one_does_not_lose_it() {
     assert_eq!(import(&vault.files, &graph).changes, Vec::new());
     let label = edited(&vault, 1, "# Database login", "# Login");
     assert_eq!(only_update(&import(&label, &graph)).label.as_deref(), Some("Login"));
-    let content = edited(&vault, 1, "The key is", "A key is");
+    let content = edited(&vault, 1, "## Content\n\nThe key is", "## Content\n\nA key is");
     assert_eq!(
         only_conflict(&import(&content, &graph)).reason,
         ConflictReason::Redacted

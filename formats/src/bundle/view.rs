@@ -83,6 +83,7 @@ impl<'a> View<'a> {
         let replay = hits(graph, request, redactor, &chosen, &mut said);
         let nodes: Vec<Node<'a>> = current
             .iter()
+            .copied()
             .map(|memory| Node::of(memory, graph, redactor, &mut said))
             .collect();
         let labels = nodes.iter().map(|node| (node.memory.id, node.label.clone())).collect();
