@@ -17,6 +17,13 @@ pub mod backup;
 pub mod graphml;
 pub mod waggle_json;
 
+pub mod graph;
+pub mod redaction;
+
+pub mod bundle;
+pub mod html;
+pub mod vault;
+
 mod json;
 mod order;
 mod scanner;
