@@ -5,6 +5,7 @@
 mod conflicts;
 mod delete;
 mod duplicates;
+mod import;
 mod links;
 mod meta;
 mod remember;
@@ -73,6 +74,7 @@ fn execute(tables: &mut dyn Tables, stamp: Stamp, entry: &Entry, effects: &mut E
         Command::DeleteMemory { id, .. } => delete::apply_delete(&mut tx, *id),
         Command::StoreLink(command) => links::apply_store_link(&mut tx, command),
         Command::ResolveConflict(command) => resolve::apply_resolve(&mut tx, command),
+        Command::ImportRecords(command) => import::apply_import(&mut tx, command),
         Command::AttachVectors(command) => Ok(vectors::apply_attach(&mut tx, command)),
         _ => Ok(Outcome::Done),
     }?;

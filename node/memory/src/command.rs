@@ -2,6 +2,7 @@
 //! decided before the proposal and is carried inside. `apply` gives each its effect.
 
 use crate::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
+use crate::import::ImportRecords;
 use crate::kind::{Confidence, Kind, Origin, Relationship, Role};
 use crate::memory::VectorDraft;
 use crate::meta::{ApiKey, KeyId, Placement, Tenant};
@@ -51,6 +52,8 @@ pub enum Command {
     ResolveConflict(ResolveConflict),
     /// Vectors of items that were stored as text first.
     AttachVectors(AttachVectors),
+    /// Take in records of an export.
+    ImportRecords(Box<ImportRecords>),
     /// Forget request ids whose time is over.
     ExpireRequests {
         /// Those recorded before this moment.
@@ -81,6 +84,7 @@ impl Command {
             Self::StoreLink(c) => Some(&c.tenant),
             Self::ResolveConflict(c) => Some(&c.tenant),
             Self::AttachVectors(c) => Some(&c.tenant),
+            Self::ImportRecords(c) => Some(&c.tenant),
             Self::ExpireRequests { .. }
             | Self::InitCluster(_)
             | Self::CreateTenant(_)

@@ -161,6 +161,8 @@ pub enum ChangeReason {
     Reopen = 4,
     /// A later statement ended it.
     Ended = 5,
+    /// An import brought a later state.
+    Import = 32,
 }
 
 impl ChangeReason {
@@ -177,6 +179,7 @@ impl ChangeReason {
             3 => Self::Resolve,
             4 => Self::Reopen,
             5 => Self::Ended,
+            32 => Self::Import,
             _ => return None,
         })
     }
@@ -189,6 +192,7 @@ impl ChangeReason {
             Self::Resolve => "resolve",
             Self::Reopen => "reopen",
             Self::Ended => "ended",
+            Self::Import => "import",
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::command::DedupReason;
 use crate::id::{LinkId, MemoryId, TenantId, TurnId};
+use crate::import::Imported;
 use crate::tables::Item;
 
 /// What a command did.
@@ -48,6 +49,8 @@ pub enum Outcome {
         /// The link.
         id: LinkId,
     },
+    /// ImportRecords.
+    Imported(Box<Imported>),
     /// Commands without an answer of interest.
     Done,
     /// Refused; nothing was changed.

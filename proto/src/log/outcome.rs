@@ -2,6 +2,7 @@
 
 use waggle_memory::command::DedupReason;
 use waggle_memory::id::{LinkId, MemoryId, TurnId};
+use waggle_memory::import::Imported;
 use waggle_memory::outcome::{Outcome, Rejection, Remembered, StoredMemory};
 
 use super::generated as pb;
@@ -100,6 +101,7 @@ impl Persisted for Outcome {
             Self::ConflictResolved { id } => Case::ConflictResolved(pb::ConflictResolved {
                 id: id.bytes().to_vec(),
             }),
+            Self::Imported(imported) => Case::Imported(imported.to_message()),
             Self::Done => Case::Done(pb::Done {}),
             Self::Rejected(rejection) => Case::Rejected(rejection.to_message()),
         };
@@ -130,6 +132,7 @@ impl Persisted for Outcome {
             Case::ConflictResolved(m) => Self::ConflictResolved {
                 id: id("conflict_resolved.id", &m.id, LinkId::from_bytes)?,
             },
+            Case::Imported(m) => Self::Imported(Box::new(Imported::from_message(m)?)),
             Case::Done(_) => Self::Done,
             Case::Rejected(m) => Self::Rejected(Rejection::from_message(m)?),
         })

@@ -12,7 +12,7 @@ use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 11;
+pub const COMMANDS: usize = 12;
 
 const REMEMBER: usize = 0;
 
@@ -96,10 +96,11 @@ impl Draw {
             7 => Command::InitCluster(self.placement()),
             8 => Command::CreateTenant(self.tenant_info()),
             9 => Command::CreateKey(self.api_key()),
-            _ => Command::RevokeKey {
+            10 => Command::RevokeKey {
                 id: KeyId(self.text()),
                 of_tenant: self.maybe(Self::tenant),
             },
+            _ => Command::ImportRecords(Box::new(self.import())),
         }
     }
 
