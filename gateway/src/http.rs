@@ -10,4 +10,6 @@ pub(crate) mod admin;
 pub(crate) mod health;
 pub(crate) mod keys;
 
+pub(crate) mod transfer;
+
 pub(crate) mod listener;

@@ -47,8 +47,10 @@ impl ToolSet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolKind {
     DeleteNode,
+    ExportGraphBackup,
     GetRelated,
     GetStats,
+    ImportGraphBackup,
     ListContextScopes,
     MemoryCapabilities,
     ObserveConversation,
@@ -247,7 +249,7 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 12] = [
+pub(crate) static TOOLS: [ToolSpec; 14] = [
     ToolSpec {
         kind: ToolKind::DeleteNode,
         name: "delete_node",
@@ -258,6 +260,22 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         hints: Hints::DESTROYS,
         core: false,
         fields: &[fields::NODE_ID],
+    },
+    ToolSpec {
+        kind: ToolKind::ExportGraphBackup,
+        name: "export_graph_backup",
+        title: "Back up",
+        description: "The graph of a scope as a file that can be imported; inline if it fits, else a link.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[
+            fields::EXPORT_BACKUP,
+            fields::SCOPE,
+            fields::WEAK_LINKS,
+            fields::BUDGET,
+            fields::EXPORT_PATHS,
+        ],
     },
     ToolSpec {
         kind: ToolKind::GetRelated,
@@ -280,6 +298,16 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         hints: Hints::READS,
         core: false,
         fields: &[fields::PROJECT],
+    },
+    ToolSpec {
+        kind: ToolKind::ImportGraphBackup,
+        name: "import_graph_backup",
+        title: "Import",
+        description: "Take in an exported file; repeating it changes nothing.",
+        scopes: KeyScopes::GRAPH_WRITE,
+        hints: Hints::ADDS_ONCE,
+        core: false,
+        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_BACKUP, fields::IMPORT_PATHS],
     },
     ToolSpec {
         kind: ToolKind::ListContextScopes,

@@ -3,8 +3,11 @@
 pub(crate) mod fields;
 
 mod delete_node;
+mod export_graph_backup;
+mod exports;
 mod get_related;
 pub(crate) mod get_stats;
+pub(crate) mod import_graph_backup;
 mod list_context_scopes;
 mod memory_capabilities;
 mod observe_conversation;
@@ -14,6 +17,8 @@ mod resolve_conflict;
 mod store_edge;
 mod store_node;
 mod update_node;
+
+use std::sync::Arc;
 
 use waggle_memory::time::Millis;
 
@@ -28,7 +33,7 @@ use crate::route::Call;
 
 /// One checked call of a tool.
 pub(crate) struct ToolCall<'a> {
-    pub(crate) app: &'a App,
+    pub(crate) app: &'a Arc<App>,
     pub(crate) caller: &'a Caller,
     pub(crate) tool: &'static ToolSpec,
     pub(crate) arguments: Arguments,
@@ -39,6 +44,8 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) walk: Option<Walk>,
     /// A bounded answer is good enough.
     pub(crate) bounded: bool,
+    /// Where the caller reaches this gateway.
+    pub(crate) base_url: String,
     /// The answer reflects at least this applied index.
     pub(crate) read_after: u64,
 }
@@ -60,6 +67,8 @@ impl ToolCall<'_> {
     /// Runs the tool and makes its answer fit.
     pub(crate) async fn run(self) -> Result<Fitted, Fault> {
         let answer = match self.tool.kind {
+            ToolKind::ExportGraphBackup => export_graph_backup::run(&self).await?,
+            ToolKind::ImportGraphBackup => import_graph_backup::run(&self).await?,
             ToolKind::DeleteNode => delete_node::run(&self).await?,
             ToolKind::GetRelated => get_related::run(&self).await?,
             ToolKind::GetStats => get_stats::run(&self).await?,
@@ -73,14 +82,18 @@ impl ToolCall<'_> {
             ToolKind::StoreNode => store_node::run(&self).await?,
             ToolKind::UpdateNode => update_node::run(&self).await?,
         };
-        Ok(self.fit(answer))
+        let link = answer.link.clone();
+        let mut fitted = self.fit(answer);
+        fitted.link = link;
+        Ok(fitted)
     }
 
     fn fit(&self, answer: Answer) -> Fitted {
         let budget = self.arguments.integer("token_budget");
         let pages = self.tool.fields().any(|field| field.name == "cursor");
         if !pages {
-            return answer.fit(crate::mcp::result::UNPAGED_TOKENS_MAX, None);
+            let tokens = usize::try_from(budget).ok().filter(|tokens| *tokens > 0);
+            return answer.fit(tokens.unwrap_or(crate::mcp::result::UNPAGED_TOKENS_MAX), None);
         }
         let walk = self.walk.clone().unwrap_or_else(|| Walk {
             started: self.now,

@@ -5,7 +5,7 @@
 mod conflicts;
 mod delete;
 mod duplicates;
-mod import;
+pub(crate) mod import;
 mod links;
 mod meta;
 mod remember;

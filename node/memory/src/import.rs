@@ -9,6 +9,7 @@ pub mod prepare;
 use std::fmt;
 
 use crate::id::TenantId;
+use crate::memory::Memory;
 use crate::record::Record;
 
 /// Records to take in, in any order; apply sorts them.
@@ -55,6 +56,11 @@ impl ImportStrategy {
             _ => return None,
         })
     }
+}
+
+/// Whether an import that overwrites would put an earlier version of a memory in the place of a later one.
+pub fn overwrites_newer(there: &Memory, file: &Memory) -> bool {
+    there.version > file.version && !crate::apply::import::memories::differing(there, file).is_empty()
 }
 
 /// What an import did, or would do.
@@ -177,6 +183,18 @@ impl RecordKind {
         })
     }
 
+    /// The word of the tool surface.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "node",
+            Self::Link => "edge",
+            Self::Turn => "transcript",
+            Self::Session => "session",
+            Self::Tombstone => "tombstone",
+            Self::Redirect => "redirect",
+        }
+    }
+
     /// Of a record.
     pub const fn of(record: &Record) -> Self {
         match record {
@@ -207,6 +225,8 @@ pub enum ConflictReason {
     OtherLink = 6,
     /// A memory cannot be linked to itself.
     SelfLink = 7,
+    /// One of its ends is not there.
+    Dangling = 8,
 }
 
 impl ConflictReason {
@@ -219,6 +239,7 @@ impl ConflictReason {
         Self::Cycle,
         Self::OtherLink,
         Self::SelfLink,
+        Self::Dangling,
     ];
 
     /// The number of the persisted format.
@@ -241,6 +262,7 @@ impl ConflictReason {
             Self::Cycle => "cycle_of_updates",
             Self::OtherLink => "id_of_another_link",
             Self::SelfLink => "self_link",
+            Self::Dangling => "dangling",
         }
     }
 }

@@ -11,7 +11,8 @@ mod resolve;
 mod scopes;
 mod stats;
 mod store_link;
-mod store_memory;
+pub(crate) mod store_memory;
+mod transfer;
 mod update;
 mod views;
 
@@ -28,6 +29,7 @@ use waggle_proto::wire::{
 
 use crate::engine::Engine;
 pub(crate) use meta::MetaCalls;
+pub(crate) use transfer::TransferCalls;
 
 /// MemoryService.
 #[derive(Clone)]

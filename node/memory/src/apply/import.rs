@@ -5,7 +5,7 @@
 //! learn which memories rest on them.
 
 mod links;
-mod memories;
+pub(crate) mod memories;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};

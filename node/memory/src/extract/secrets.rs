@@ -47,7 +47,7 @@ const SECRET_WORDS: &[&str] = &[
 ];
 
 /// The byte ranges of the secrets in `text`, in order.
-pub(crate) fn secrets(text: &str) -> Vec<(usize, usize)> {
+pub fn secrets(text: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
     let mut previous: [(&str, usize); 2] = [("", 0), ("", 0)];

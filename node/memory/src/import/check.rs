@@ -21,11 +21,11 @@ pub const NOTE_BYTES_MAX: usize = 8_192;
 /// Longest author in bytes.
 pub const PRINCIPAL_BYTES_MAX: usize = 1_024;
 /// Most tags, bookkeeping tags included.
-pub const TAGS_MAX: usize = 64;
+pub const TAGS_MAX: usize = 256;
 /// Longest tag in bytes.
-pub const TAG_BYTES_MAX: usize = 256;
+pub const TAG_BYTES_MAX: usize = 1_024;
 /// Most words that a link names.
-pub const SHARED_TERMS_MAX: usize = 8;
+pub const SHARED_TERMS_MAX: usize = 64;
 /// Year 1 to year 9999, so that every time can be written down.
 const TIMES: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
 

@@ -53,7 +53,7 @@ fn insert(tx: &mut Transaction<'_>, import: &mut Import, link: Link) {
     }
     if tx.rows().memory(link.source).is_none() || tx.rows().memory(link.target).is_none() {
         import.report.dangling += 1;
-        return;
+        return import.conflict(RecordKind::Link, link.id.bytes(), ConflictReason::Dangling, "");
     }
     if is_full(tx, link.source) || is_full(tx, link.target) {
         return refuse(import, &link, ConflictReason::Full, "");

@@ -182,7 +182,8 @@ fn put_version(tx: &mut Transaction<'_>, memory: &Memory, version: &Version) -> 
     kept
 }
 
-fn differing(there: &Memory, file: &Memory) -> String {
+/// The fields in which a record differs from what is stored, by the names of the tool surface.
+pub(crate) fn differing(there: &Memory, file: &Memory) -> String {
     let pairs = [
         ("label", there.label != file.label),
         ("content", there.content != file.content),
