@@ -27,6 +27,9 @@ pub struct Memory {
     pub aliases: Vec<Alias>,
     /// Caller's note on where it came from.
     pub source_prompt: String,
+    /// What an import or a REST call noted beside it: a canonical JSON object as text, or empty for none. Checked at the
+    /// edges, never interpreted.
+    pub metadata: String,
     /// Pieces of evidence ever given; the newest [`Memory::EVIDENCE_KEPT_MAX`] are kept as rows.
     pub evidence_count: u32,
     /// How far it can be trusted.

@@ -40,6 +40,7 @@ impl Persisted for Memory {
             link_count: self.link_count,
             open_conflict_count: self.open_conflict_count,
             text_version: self.text_version,
+            metadata: self.metadata.clone(),
         }
     }
 
@@ -54,6 +55,7 @@ impl Persisted for Memory {
             tags: texts("memory.tags", m.tags)?,
             aliases: from_messages("memory.aliases", m.aliases)?,
             source_prompt: m.source_prompt,
+            metadata: m.metadata,
             evidence_count: m.evidence_count,
             confidence: word("memory.confidence", m.confidence, Confidence::from_number)?,
             valid_from: Millis(m.valid_from),

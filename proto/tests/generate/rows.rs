@@ -82,6 +82,7 @@ impl Draw {
                 exact: draw.maybe(Self::fingerprint),
             }),
             source_prompt: self.text(),
+            metadata: self.text(),
             evidence_count: self.u32(),
             confidence: self.pick(Confidence::ALL),
             valid_from: self.time(),

@@ -220,6 +220,7 @@ fn store_memory(
         tags: duplicates::united(&[], &new.tags),
         aliases: Vec::new(),
         source_prompt: new.source_prompt.clone(),
+        metadata: String::new(),
         evidence_count: 0,
         confidence: new.confidence,
         valid_from: new.valid_from.or(new.default_valid_from).unwrap_or(tx.now),
