@@ -53,6 +53,10 @@ enum Command {
     /// Add, search and show memories.
     #[command(subcommand)]
     Memory(commands::memory::Verb),
+    /// Write the graph of a scope to a file.
+    Export(commands::transfer::Export),
+    /// Take a file in that `waggle export` wrote.
+    Import(commands::transfer::Import),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -84,6 +88,8 @@ fn main() -> ExitCode {
         Command::Tenant(verb) => commands::tenant::run(verb),
         Command::Key(verb) => commands::key::run(verb),
         Command::Memory(verb) => commands::memory::run(verb),
+        Command::Export(args) => commands::transfer::export(args),
+        Command::Import(args) => commands::transfer::import(args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

@@ -6,4 +6,5 @@ pub(crate) mod key;
 pub(crate) mod memory;
 pub(crate) mod status;
 pub(crate) mod tenant;
+pub(crate) mod transfer;
 pub(crate) mod version;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tonic::{Request, Streaming};
-use waggle_formats::backup;
+use waggle_formats::{backup, graphml};
 use waggle_formats::error::WriteError;
 use waggle_memory::record::{MemoryRecord, Record};
 use waggle_memory::scope::Scope;
@@ -175,6 +175,7 @@ impl Writing<'_> {
     fn write_screened(&self, mut incoming: Incoming, mut screen: Screen, out: impl Write) -> Result<Written, Fault> {
         let mut written = match self.export.format {
             Format::Json => self.write_json(&mut incoming, &mut screen, out)?,
+            Format::Graphml => write_graphml(&mut incoming, &mut screen, out)?,
             other => {
                 return Err(Fault::validation(
                     "format",
@@ -215,6 +216,20 @@ impl Writing<'_> {
             redactions: 0,
         })
     }
+}
+
+fn write_graphml(incoming: &mut Incoming, screen: &mut Screen, out: impl Write) -> Result<Written, Fault> {
+    let mut writer = graphml::Writer::new(out).map_err(|error| fault_of(&error))?;
+    while let Some(record) = incoming.next()? {
+        writer.record(&screen.pass(record)?).map_err(|error| fault_of(&error))?;
+    }
+    let summary = writer.finish().map_err(|error| fault_of(&error))?;
+    Ok(Written {
+        nodes: summary.counts.nodes,
+        edges: summary.counts.edges,
+        content_hash: summary.content_hash,
+        redactions: 0,
+    })
 }
 
 fn fault_of(error: &WriteError) -> Fault {

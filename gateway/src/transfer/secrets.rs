@@ -1,14 +1,13 @@
 //! What an export does about texts that look like a secret: refuse it, put a mark in their place, or let them pass.
 
-use waggle_memory::extract::secret_ranges;
-use waggle_memory::record::{MemoryRecord, Record};
+use waggle_formats::secrets::{redact, scan};
+use waggle_memory::record::Record;
 
 use super::description::SecretsPolicy;
 use crate::fault::Fault;
 
 /// Findings that a refusal names.
 const FINDINGS_SHOWN: usize = 20;
-const MARK: &str = "[secret:credential]";
 
 /// The policy of one export, and what it met.
 pub(crate) struct Screen {
@@ -25,14 +24,14 @@ impl Screen {
     pub(crate) fn new(policy: SecretsPolicy) -> Self {
         Self {
             policy,
-            stops_at_first: false,
             redactions: 0,
             found: Vec::new(),
             found_count: 0,
+            stops_at_first: false,
         }
     }
 
-    /// Stops before the first record with a secret: what was written is gone.
+    /// Stops before the first record with a secret: what was written before it is gone.
     pub(crate) fn strict(policy: SecretsPolicy) -> Self {
         Self {
             stops_at_first: true,
@@ -42,64 +41,25 @@ impl Screen {
 
     /// The record as it may be written.
     pub(crate) fn pass(&mut self, mut record: Record) -> Result<Record, Fault> {
-        if self.policy == SecretsPolicy::Include {
-            return Ok(record);
-        }
-        match &mut record {
-            Record::Session(session) => {
-                let id = session.session_id.escape_debug().to_string();
-                self.text(&id, "session", "title", &mut session.title);
+        match self.policy {
+            SecretsPolicy::Include => {}
+            SecretsPolicy::Redact => {
+                let count = u64::try_from(redact(&mut record)).unwrap_or(u64::MAX);
+                self.redactions = self.redactions.saturating_add(count);
             }
-            Record::Turn(turn) => self.text(&turn.id.to_string(), "transcript", "text", &mut turn.text),
-            Record::Memory(record) => self.memory(record),
-            Record::Link(link) => {
-                let id = link.id.to_string();
-                self.text(&id, "edge", "reason", &mut link.reason);
-                if let Some(resolution) = &mut link.resolution {
-                    self.text(&id, "edge", "note", &mut resolution.note);
-                }
-            }
-            Record::Redirect(_) | Record::Tombstone(..) => {}
-        }
-        if self.stops_at_first {
-            self.finish()?;
+            SecretsPolicy::Refuse => self.look(&record)?,
         }
         Ok(record)
     }
 
-    fn memory(&mut self, record: &mut MemoryRecord) {
-        let memory = &mut record.memory;
-        let id = memory.id.to_string();
-        self.text(&id, "node", "label", &mut memory.label);
-        self.text(&id, "node", "content", &mut memory.content);
-        self.text(&id, "node", "source_prompt", &mut memory.source_prompt);
-        for alias in &mut memory.aliases {
-            self.text(&id, "node", "aliases", &mut alias.text);
+    fn look(&mut self, record: &Record) -> Result<(), Fault> {
+        for finding in scan(record) {
+            self.found_count = self.found_count.saturating_add(1);
+            if self.found.len() < FINDINGS_SHOWN {
+                self.found.push(finding.to_string());
+            }
         }
-        for (_, evidence) in &mut record.evidence {
-            self.text(&id, "node", "evidence_records", &mut evidence.text);
-        }
-        for version in &mut record.versions {
-            self.text(&id, "node", "versions", &mut version.label);
-            self.text(&id, "node", "versions", &mut version.content);
-        }
-    }
-
-    fn text(&mut self, id: &str, sort: &str, field: &str, text: &mut String) {
-        let ranges = secret_ranges(text);
-        if ranges.is_empty() {
-            return;
-        }
-        let count = u64::try_from(ranges.len()).unwrap_or(u64::MAX);
-        if self.policy == SecretsPolicy::Redact {
-            *text = redacted(text, &ranges);
-            self.redactions = self.redactions.saturating_add(count);
-            return;
-        }
-        self.found_count = self.found_count.saturating_add(count);
-        if self.found.len() < FINDINGS_SHOWN {
-            self.found.push(format!("{sort} {id} in {field}"));
-        }
+        if self.stops_at_first { self.finish() } else { Ok(()) }
     }
 
     /// After the last record: whether the export may go out.
@@ -118,16 +78,4 @@ impl Screen {
         )
         .with_field("secrets"))
     }
-}
-
-fn redacted(text: &str, ranges: &[(usize, usize)]) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut at = 0;
-    for (start, end) in ranges {
-        clean.push_str(text.get(at..*start).unwrap_or_default());
-        clean.push_str(MARK);
-        at = *end;
-    }
-    clean.push_str(text.get(at..).unwrap_or_default());
-    clean
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 #![allow(clippy::disallowed_methods, reason = "tasks of a test end with it")]
 
+pub mod graphs;
 pub mod stub;
 
 use std::net::SocketAddr;

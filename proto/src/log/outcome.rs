@@ -29,6 +29,7 @@ const WORDS: &[&str] = &[
     "links",
     "memories",
     "memory",
+    "metadata",
     "name",
     "namespace",
     "node",

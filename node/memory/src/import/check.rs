@@ -18,6 +18,8 @@ pub const CONTENT_BYTES_MAX: usize = 65_536;
 pub const TURN_BYTES_MAX: usize = 1_048_576;
 /// Longest note of the caller, reason or receipt in bytes.
 pub const NOTE_BYTES_MAX: usize = 8_192;
+/// Longest metadata in bytes, with what an import adds.
+pub const METADATA_BYTES_MAX: usize = 20_480;
 /// Longest author in bytes.
 pub const PRINCIPAL_BYTES_MAX: usize = 1_024;
 /// Most tags, bookkeeping tags included.
@@ -80,6 +82,7 @@ fn check_memory(record: &MemoryRecord) -> Checked {
     shown("label", &memory.label, LABEL_BYTES_MAX)?;
     shown("content", &memory.content, CONTENT_BYTES_MAX)?;
     text("source_prompt", &memory.source_prompt, NOTE_BYTES_MAX)?;
+    text("metadata", &memory.metadata, METADATA_BYTES_MAX)?;
     texts("tags", &memory.tags, TAGS_MAX, TAG_BYTES_MAX)?;
     principal(&memory.author)?;
     count("aliases", memory.aliases.len(), Memory::ALIASES_MAX)?;

@@ -193,6 +193,7 @@ pub(crate) fn differing(there: &Memory, file: &Memory) -> String {
         ("confidence", there.confidence != file.confidence),
         ("valid_from", there.valid_from != file.valid_from),
         ("valid_to", there.valid_to != file.valid_to),
+        ("metadata", there.metadata != file.metadata),
         ("due", there.due != file.due),
         ("superseded_by", there.superseded_by != file.superseded_by),
     ];

@@ -1,5 +1,7 @@
 //! From encoded records to records that may be proposed: read, checked, and decided about.
 
+use std::collections::BTreeMap;
+
 use waggle_memory::extract::RULES_VERSION;
 use waggle_memory::id::Principal;
 use waggle_memory::import::check::check;
@@ -22,6 +24,9 @@ use crate::rpc::store_memory::namespace_of;
 
 /// Most bytes of one record in a command; a larger memory comes in several.
 const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The member of metadata that names an author who is not believed.
+const CLAIMED_AUTHOR: &str = "claimed_author";
 
 /// Reads the records of one import.
 pub(super) struct Reader {
@@ -91,6 +96,7 @@ impl Reader {
                     to: to.bytes().to_vec(),
                 });
             }
+            let record = self.claimed(record)?;
             let Some(record) = self.preparation.prepare(record) else { continue };
             for record in self.finished(rows, record)? {
                 let bytes = encode_record(&record).len();
@@ -98,6 +104,19 @@ impl Reader {
             }
         }
         Ok(read)
+    }
+
+    /// Where the file's author is not believed, he stays in the metadata.
+    fn claimed(&self, record: Record) -> Result<Record, CallError> {
+        let Record::Memory(mut record) = record else {
+            return Ok(record);
+        };
+        if self.preparation.author.is_some() {
+            let memory = &mut record.memory;
+            memory.metadata = with_claimed_author(&memory.metadata, &memory.author.0);
+            check(&Record::Memory(record.clone())).map_err(|rejection| named(&Record::Memory(record.clone()), rejection))?;
+        }
+        Ok(Record::Memory(record))
     }
 
     /// What the rules read in a memory is read again here, unless the file is trusted as a whole: nobody else's file
@@ -127,6 +146,17 @@ impl Reader {
         let parts = record.split(RECORD_BYTES_MAX).into_iter();
         Ok(parts.map(|part| Record::Memory(Box::new(part))).collect())
     }
+}
+
+/// Metadata, canonical JSON, with one member more. An author that the file itself claims stays.
+fn with_claimed_author(metadata: &str, author: &str) -> String {
+    let parsed: Option<BTreeMap<String, serde_json::Value>> = serde_json::from_str(metadata).ok();
+    let mut members = parsed.unwrap_or_default();
+    if author.is_empty() {
+        return metadata.to_owned();
+    }
+    members.entry(CLAIMED_AUTHOR.to_owned()).or_insert_with(|| author.into());
+    serde_json::to_string(&members).unwrap_or_else(|_| metadata.to_owned())
 }
 
 fn read_again(record: &mut MemoryRecord) {
