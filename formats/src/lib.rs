@@ -7,3 +7,6 @@
 pub mod limits;
 
 pub mod backup;
+pub mod graph;
+pub mod redaction;
+pub mod vault;
