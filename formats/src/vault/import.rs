@@ -327,6 +327,7 @@ fn store_of(note: &Note, id: Option<MemoryId>) -> Result<StoreMemory, BadStore> 
         tags,
         aliases: aliases_of(note),
         source_prompt: source_prompt.to_owned(),
+        metadata: metadata_of(note),
         confidence: confidence_of(note.text("confidence")),
         valid_from,
         valid_to,
@@ -337,6 +338,15 @@ fn store_of(note: &Note, id: Option<MemoryId>) -> Result<StoreMemory, BadStore> 
 
 /// Longest `source_prompt`.
 const SOURCE_PROMPT_BYTES_MAX: usize = 4_096;
+/// Longest `metadata`.
+const METADATA_BYTES_MAX: usize = 16_384;
+
+/// An object of JSON that stands in a text, within its limit. Anything else is nothing: it is never interpreted.
+fn metadata_of(note: &Note) -> String {
+    let text = note.text("metadata").unwrap_or_default();
+    let is_object = text.len() <= METADATA_BYTES_MAX && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok();
+    if is_object { text.to_owned() } else { String::new() }
+}
 
 fn aliases_of(note: &Note) -> Vec<String> {
     let aliases = note.records("aliases").iter();

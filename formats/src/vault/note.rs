@@ -130,6 +130,10 @@ impl Note {
 /// RFC 3339, or a date: the start of that day in UTC.
 pub(super) fn parse_time(text: &str) -> Option<Millis> {
     let text = text.trim();
+    // How a time beyond the calendar is shown.
+    if let Some(millis) = text.strip_suffix("ms").and_then(|n| n.parse().ok()) {
+        return Some(Millis(millis));
+    }
     if let Ok(at) = jiff::Timestamp::from_str(text) {
         return Some(Millis(at.as_millisecond()));
     }

@@ -82,6 +82,8 @@ pub struct StoreMemory {
     pub aliases: Vec<String>,
     /// The caller's note.
     pub source_prompt: String,
+    /// JSON as the file states it, or nothing.
+    pub metadata: String,
     /// As stated; None: explicit, since a person wrote the file.
     pub confidence: Option<Confidence>,
     /// As stated.

@@ -112,7 +112,7 @@ impl File {
         front.text("valid_from", &memory.valid_from.to_string());
         front.raw("valid_to", &memory.valid_to.map_or("null".to_owned(), |to| quoted(&to.to_string())));
         front.text("source_prompt", &redactor.text(&memory.source_prompt));
-        front.raw("metadata", "{}");
+        front.raw("metadata", &metadata_text(&memory.metadata, redactor));
         let (records, lines): (Vec<String>, Vec<String>) = evidence.into_iter().unzip();
         front.records("evidence", &records);
         let edges: Vec<String> = links.iter().map(|(_, record)| record.clone()).collect();
@@ -154,6 +154,15 @@ fn left_out(front: &mut FrontMatter, counts: [(&str, usize); 3]) {
     let flow = cut.fold(Flow::default(), |flow, (name, count)| flow.raw(name, &count.to_string()));
     if counts.iter().any(|(_, count)| *count > 0) {
         front.raw("left_out", &flow.finish());
+    }
+}
+
+/// JSON inside of a text, because nothing interprets it and every number must come back as it was.
+fn metadata_text(metadata: &str, redactor: &Redactor<'_>) -> String {
+    if metadata.is_empty() {
+        "{}".to_owned()
+    } else {
+        quoted(&redactor.text(metadata))
     }
 }
 
