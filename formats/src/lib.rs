@@ -15,6 +15,10 @@ pub mod signature;
 pub mod backup;
 pub mod graphml;
 
+pub mod graph;
+pub mod redaction;
+pub mod vault;
+
 mod json;
 mod order;
 mod scanner;
