@@ -6,6 +6,7 @@
 pub(crate) mod description;
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod pages;
 pub(crate) mod secrets;
 pub(crate) mod signing;
 pub(crate) mod source;

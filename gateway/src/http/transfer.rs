@@ -226,7 +226,12 @@ async fn send(app: &Arc<App>, entered: Entered, parts: &Parts, export: Descripti
 }
 
 fn write(app: &App, tenant: &str, export: &Description, incoming: Incoming, mut out: Chunks) -> Result<(), Fault> {
-    let writing = Writing { app, tenant, export };
+    let writing = Writing {
+        app,
+        tenant,
+        export,
+        inline: false,
+    };
     writing.write_strictly(incoming, &mut out)?;
     out.flush_all().map_err(|_| Fault::internal())
 }

@@ -79,9 +79,9 @@ impl Format {
         }
     }
 
-    /// Whether its bytes are text that an answer can carry.
+    /// Whether it has a form that an answer can carry as text.
     pub(crate) const fn is_text(self) -> bool {
-        !matches!(self, Self::Abhi | Self::Vault)
+        !matches!(self, Self::Abhi)
     }
 }
 

@@ -97,8 +97,13 @@ fn cut() -> Fault {
 }
 
 impl Incoming {
+    /// The state that is read, opaque.
+    pub(crate) fn read_at(&self) -> &str {
+        &self.read_at
+    }
+
     /// The next record, whole. Blocks.
-    fn next(&mut self) -> Result<Option<Record>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Option<Record>, Fault> {
         loop {
             if let Some(record) = self.ready.pop_front() {
                 return Ok(Some(record));
@@ -159,6 +164,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) app: &'a App,
     pub(crate) tenant: &'a str,
     pub(crate) export: &'a Description,
+    /// For the answer of a call, where an archive has the form of text.
+    pub(crate) inline: bool,
 }
 
 impl Writing<'_> {
@@ -175,6 +182,7 @@ impl Writing<'_> {
     fn write_screened(&self, mut incoming: Incoming, mut screen: Screen, out: impl Write) -> Result<Written, Fault> {
         let mut written = match self.export.format {
             Format::Json => self.write_json(&mut incoming, &mut screen, out)?,
+            Format::Vault => self.write_vault(&mut incoming, out)?,
             Format::Graphml => write_graphml(&mut incoming, &mut screen, out)?,
             other => {
                 return Err(Fault::validation(
@@ -184,7 +192,7 @@ impl Writing<'_> {
             }
         };
         screen.finish()?;
-        written.redactions = screen.redactions;
+        written.redactions = written.redactions.saturating_add(screen.redactions);
         Ok(written)
     }
 

@@ -132,6 +132,21 @@ impl Uploads {
         kept.map(|kept| Source::File(kept.upload.path.clone())).ok_or_else(gone)
     }
 
+    /// A file without a name, for something that is written once and read once. Blocks.
+    pub(crate) fn scratch(&self) -> Result<std::fs::File, Fault> {
+        let path = self.dir.join(format!("{}.{EXTENSION}", Uuid::now_v7()));
+        let opened = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .and_then(|file| std::fs::remove_file(&path).map(|()| file));
+        opened.map_err(|error| {
+            tracing::warn!(%error, "a scratch file cannot be made");
+            Fault::unavailable("the gateway has no room for the export; try again", Duration::from_secs(30))
+        })
+    }
+
     /// Removes an upload that has served its purpose.
     pub(crate) fn remove(&self, id: &str) {
         let mut state = self.state.lock();

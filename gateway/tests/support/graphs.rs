@@ -155,4 +155,9 @@ impl TransferService for Shared {
             ..ImportReply::default()
         }))
     }
+
+    async fn delete_link(&self, request: Request<DeleteLinkRequest>) -> Result<Response<DeleteLinkReply>, Status> {
+        self.0.enter(request.into_inner().context)?;
+        Ok(Response::new(DeleteLinkReply { deleted: true }))
+    }
 }

@@ -48,6 +48,13 @@ pub enum Command {
     },
     /// Make or strengthen a link.
     StoreLink(StoreLink),
+    /// Erase a link and nothing else.
+    DeleteLink {
+        /// Whose.
+        tenant: TenantId,
+        /// Which.
+        id: LinkId,
+    },
     /// Settle a conflict.
     ResolveConflict(ResolveConflict),
     /// Vectors of items that were stored as text first.
@@ -80,7 +87,7 @@ impl Command {
         match self {
             Self::Remember(c) => Some(&c.tenant),
             Self::UpdateMemory(c) => Some(&c.tenant),
-            Self::DeleteMemory { tenant, .. } => Some(tenant),
+            Self::DeleteMemory { tenant, .. } | Self::DeleteLink { tenant, .. } => Some(tenant),
             Self::StoreLink(c) => Some(&c.tenant),
             Self::ResolveConflict(c) => Some(&c.tenant),
             Self::AttachVectors(c) => Some(&c.tenant),

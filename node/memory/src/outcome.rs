@@ -44,6 +44,13 @@ pub enum Outcome {
         /// False when the triple existed.
         created: bool,
     },
+    /// DeleteLink.
+    LinkDeleted {
+        /// Which.
+        id: LinkId,
+        /// False when there was none.
+        deleted: bool,
+    },
     /// ResolveConflict.
     ConflictResolved {
         /// The link.

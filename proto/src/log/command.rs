@@ -58,6 +58,10 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
             tenant: tenant.as_str().to_owned(),
             id: id.bytes().to_vec(),
         }),
+        Command::DeleteLink { tenant, id } => Case::DeleteLink(pb::DeleteLink {
+            tenant: tenant.as_str().to_owned(),
+            id: id.bytes().to_vec(),
+        }),
         Command::StoreLink(store) => Case::StoreLink(store.to_message()),
         Command::ResolveConflict(resolve) => Case::ResolveConflict(resolve.to_message()),
         Command::AttachVectors(attach) => Case::AttachVectors(attach.to_message()),
@@ -81,6 +85,10 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
         Case::DeleteMemory(m) => Command::DeleteMemory {
             tenant: tenant("delete.tenant", &m.tenant)?,
             id: id("delete.id", &m.id, MemoryId::from_bytes)?,
+        },
+        Case::DeleteLink(m) => Command::DeleteLink {
+            tenant: tenant("delete_link.tenant", &m.tenant)?,
+            id: id("delete_link.id", &m.id, LinkId::from_bytes)?,
         },
         Case::StoreLink(m) => Command::StoreLink(StoreLink::from_message(m)?),
         Case::ResolveConflict(m) => Command::ResolveConflict(ResolveConflict::from_message(m)?),

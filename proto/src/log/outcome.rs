@@ -99,6 +99,10 @@ impl Persisted for Outcome {
                 id: id.bytes().to_vec(),
                 created: *created,
             }),
+            Self::LinkDeleted { id, deleted } => Case::LinkDeleted(pb::LinkDeleted {
+                id: id.bytes().to_vec(),
+                deleted: *deleted,
+            }),
             Self::ConflictResolved { id } => Case::ConflictResolved(pb::ConflictResolved {
                 id: id.bytes().to_vec(),
             }),
@@ -129,6 +133,10 @@ impl Persisted for Outcome {
             Case::LinkStored(m) => Self::LinkStored {
                 id: id("link_stored.id", &m.id, LinkId::from_bytes)?,
                 created: m.created,
+            },
+            Case::LinkDeleted(m) => Self::LinkDeleted {
+                id: id("link_deleted.id", &m.id, LinkId::from_bytes)?,
+                deleted: m.deleted,
             },
             Case::ConflictResolved(m) => Self::ConflictResolved {
                 id: id("conflict_resolved.id", &m.id, LinkId::from_bytes)?,

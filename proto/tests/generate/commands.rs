@@ -12,7 +12,7 @@ use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 12;
+pub const COMMANDS: usize = 13;
 
 const REMEMBER: usize = 0;
 
@@ -100,7 +100,11 @@ impl Draw {
                 id: KeyId(self.text()),
                 of_tenant: self.maybe(Self::tenant),
             },
-            _ => Command::ImportRecords(Box::new(self.import())),
+            11 => Command::ImportRecords(Box::new(self.import())),
+            _ => Command::DeleteLink {
+                tenant: self.tenant(),
+                id: self.link_id(),
+            },
         }
     }
 

@@ -280,7 +280,7 @@ impl Draw {
     }
 
     pub fn outcome(&mut self) -> Outcome {
-        match self.below(9) {
+        match self.below(10) {
             0 => Outcome::Updated {
                 id: self.memory_id(),
                 previous_version: self.u32(),
@@ -301,6 +301,10 @@ impl Draw {
             3 => Outcome::ConflictResolved { id: self.link_id() },
             4 => Outcome::Done,
             5 => Outcome::Rejected(self.rejection()),
+            7 => Outcome::LinkDeleted {
+                id: self.link_id(),
+                deleted: self.flag(),
+            },
             6 => Outcome::Imported(Box::new(self.imported())),
             _ => Outcome::Remembered(Box::new(Remembered {
                 turns: self.list(Self::turn_id),

@@ -48,6 +48,7 @@ pub(super) async fn deliver(call: &ToolCall<'_>, export: Description, tokens: us
             app: &app,
             tenant: &tenant,
             export: &job,
+            inline: true,
         };
         let written = writing.write(incoming, &mut beginning)?;
         Ok((written, beginning))

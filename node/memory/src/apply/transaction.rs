@@ -347,6 +347,14 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Removes a link between two memories that stay.
+    pub(super) fn cut_link(&mut self, link: &Link) {
+        self.remove_link(link, link.source);
+        if link.source != link.target {
+            self.count_link_at(link.source, -1, -i64::from(link.is_open_conflict()));
+        }
+    }
+
     fn count_link_at(&mut self, memory: MemoryId, links: i64, open_conflicts: i64) {
         let Some(mut memory) = self.rows().memory(memory) else {
             return;

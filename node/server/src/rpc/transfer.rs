@@ -1,5 +1,6 @@
 //! TransferService: whole graphs out and in.
 
+mod delete_link;
 mod export;
 mod import;
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 use waggle_proto::wire::transfer_service_server::TransferService;
-use waggle_proto::wire::{ExportPage, ExportRequest, ImportPart, ImportReply};
+use waggle_proto::wire::{DeleteLinkReply, DeleteLinkRequest, ExportPage, ExportRequest, ImportPart, ImportReply};
 
 use crate::engine::Engine;
 
@@ -32,5 +33,11 @@ impl TransferService for TransferCalls {
         let spent = self.engine.clock.monotonic().saturating_sub(started);
         metrics::histogram!("waggle_node_call_duration_seconds", "call" => "import").record(spent.as_secs_f64());
         Ok(Response::new(result?))
+    }
+
+    async fn delete_link(&self, request: Request<DeleteLinkRequest>) -> Result<Response<DeleteLinkReply>, Status> {
+        Ok(Response::new(
+            delete_link::handle(&self.engine, request.into_inner()).await?,
+        ))
     }
 }

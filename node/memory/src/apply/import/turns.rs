@@ -148,8 +148,8 @@ pub(super) fn enter(tx: &mut Transaction<'_>, memory: &Memory) {
     count_agent(tx, scope, memory.updated_at, |agent| {
         agent.memory_count = agent.memory_count.saturating_add(1);
     });
-    let known = tx.rows().session(&key, &scope.session_id).is_some();
-    if known || !scope.session_id.is_empty() {
+    // Turns without a session are numbered under the empty name; memories without one belong to none.
+    if !scope.session_id.is_empty() {
         let mut session = session_of(tx, &key, scope, memory.recorded_at, "");
         session.memory_count = session.memory_count.saturating_add(1);
         session.last_used_at = session.last_used_at.max(memory.recorded_at);
