@@ -11,6 +11,7 @@ pub(crate) mod secrets;
 pub(crate) mod signing;
 pub(crate) mod source;
 pub(crate) mod uploads;
+pub(crate) mod vault_import;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -48,9 +48,11 @@ impl ToolSet {
 pub(crate) enum ToolKind {
     DeleteNode,
     ExportGraphBackup,
+    ExportMarkdownVault,
     GetRelated,
     GetStats,
     ImportGraphBackup,
+    ImportMarkdownVault,
     ListContextScopes,
     MemoryCapabilities,
     ObserveConversation,
@@ -249,7 +251,7 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 14] = [
+pub(crate) static TOOLS: [ToolSpec; 16] = [
     ToolSpec {
         kind: ToolKind::DeleteNode,
         name: "delete_node",
@@ -276,6 +278,16 @@ pub(crate) static TOOLS: [ToolSpec; 14] = [
             fields::BUDGET,
             fields::EXPORT_PATHS,
         ],
+    },
+    ToolSpec {
+        kind: ToolKind::ExportMarkdownVault,
+        name: "export_markdown_vault",
+        title: "Export Markdown",
+        description: "The graph of a scope as Markdown files to read and edit: path to text, or a ZIP link.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[fields::SCOPE, fields::EXPORT_PATHS],
     },
     ToolSpec {
         kind: ToolKind::GetRelated,
@@ -308,6 +320,16 @@ pub(crate) static TOOLS: [ToolSpec; 14] = [
         hints: Hints::ADDS_ONCE,
         core: false,
         fields: &[fields::IMPORT_SOURCE, fields::IMPORT_BACKUP, fields::IMPORT_PATHS],
+    },
+    ToolSpec {
+        kind: ToolKind::ImportMarkdownVault,
+        name: "import_markdown_vault",
+        title: "Import Markdown",
+        description: "Take in the edits of an exported vault; what changed on both sides is a conflict.",
+        scopes: KeyScopes::GRAPH_WRITE,
+        hints: Hints::ADDS_ONCE,
+        core: false,
+        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_DRY_RUN, fields::IMPORT_PATHS],
     },
     ToolSpec {
         kind: ToolKind::ListContextScopes,

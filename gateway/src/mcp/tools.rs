@@ -4,10 +4,12 @@ pub(crate) mod fields;
 
 mod delete_node;
 mod export_graph_backup;
+mod export_markdown_vault;
 mod exports;
 mod get_related;
 pub(crate) mod get_stats;
 pub(crate) mod import_graph_backup;
+mod import_markdown_vault;
 mod list_context_scopes;
 mod memory_capabilities;
 mod observe_conversation;
@@ -68,6 +70,8 @@ impl ToolCall<'_> {
     pub(crate) async fn run(self) -> Result<Fitted, Fault> {
         let answer = match self.tool.kind {
             ToolKind::ExportGraphBackup => export_graph_backup::run(&self).await?,
+            ToolKind::ExportMarkdownVault => export_markdown_vault::run(&self).await?,
+            ToolKind::ImportMarkdownVault => import_markdown_vault::run(&self).await?,
             ToolKind::ImportGraphBackup => import_graph_backup::run(&self).await?,
             ToolKind::DeleteNode => delete_node::run(&self).await?,
             ToolKind::GetRelated => get_related::run(&self).await?,

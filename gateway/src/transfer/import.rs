@@ -179,6 +179,32 @@ fn parts(import: Import, format: FileFormat, head: ImportHead) -> impl Stream<It
     ReceiverStream::new(receiver)
 }
 
+/// Sends a few records that are in memory.
+pub(crate) async fn send_records(
+    app: &App,
+    caller: &Caller,
+    call: &Call,
+    head: ImportHead,
+    records: Vec<Record>,
+) -> Result<ImportReply, Fault> {
+    let records: Vec<Vec<u8>> = records.iter().map(encode_record).collect();
+    app.cluster
+        .transfer(caller, call, |mut client, context, left| {
+            let part = ImportPart {
+                head: Some(ImportHead {
+                    context: Some(context),
+                    ..head.clone()
+                }),
+                records: records.clone(),
+                last: true,
+            };
+            let mut request = Request::new(futures::stream::once(std::future::ready(part)));
+            request.set_timeout(left);
+            async move { client.import(request).await }
+        })
+        .await
+}
+
 fn send_backup(import: &Import, sending: &mut Sending) -> Result<(), Fault> {
     let options = backup::Options {
         allow_dangling: import.allow_dangling,

@@ -370,6 +370,8 @@ pub(crate) const IMPORT_BACKUP: &[Field] = &[
     DRY_RUN,
 ];
 
+pub(crate) const IMPORT_DRY_RUN: &[Field] = &[DRY_RUN];
+
 const DRY_RUN: Field = Field::new("dry_run", FieldKind::Flag { default: false }, "Only tell");
 
 /// Refused with the reason: the server opens no file by name.
