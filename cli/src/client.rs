@@ -1,7 +1,9 @@
 //! Calls to a running cluster: REST for administration, MCP for memories.
 
 use std::env;
+use std::fs::File;
 use std::future::Future;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +16,9 @@ use crate::failure::{self, Failure, exit_of_status};
 
 /// A little more than the longest call of a gateway.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(55);
+
+/// As long as a gateway lets a whole graph go in or out, and a little more.
+const TRANSFER_TIME_MAX: Duration = Duration::from_secs(620);
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ClientArgs {
@@ -145,6 +150,56 @@ impl Client {
         Ok((structured, text))
     }
 
+    /// Streams an answer to `out`.
+    pub(crate) fn download(&self, path: &str, query: &[(&str, String)], out: &mut dyn Write) -> Result<()> {
+        block_on(async {
+            let request = self.http.get(self.address_with(path, query)).timeout(TRANSFER_TIME_MAX);
+            let sent = request.bearer_auth(&self.key).send().await;
+            let mut response = sent.map_err(|error| self.unreachable(&error))?;
+            let status = response.status().as_u16();
+            if !(200..300).contains(&status) {
+                let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+                let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+                return Err(refused(&body, status, &format!("{} answered {status}", self.base)).into());
+            }
+            loop {
+                match response.chunk().await {
+                    Ok(Some(chunk)) => out.write_all(&chunk).context("write the export")?,
+                    Ok(None) => return Ok(out.flush()?),
+                    Err(_) => {
+                        return Err(
+                            Failure::new(failure::UNAVAILABLE, "the export broke off before its end")
+                                .next("repeat it; the log of the gateway says why")
+                                .into(),
+                        );
+                    }
+                }
+            }
+        })
+    }
+
+    /// Streams a file to the cluster and gives its answer.
+    pub(crate) fn upload(&self, path: &str, query: &[(&str, String)], file: File) -> Result<Value> {
+        block_on(async {
+            let body = reqwest::Body::from(tokio::fs::File::from_std(file));
+            let request = self
+                .http
+                .post(self.address_with(path, query))
+                .timeout(TRANSFER_TIME_MAX)
+                .header("content-type", "application/octet-stream")
+                .body(body);
+            self.send(request).await
+        })
+    }
+
+    fn address_with(&self, path: &str, query: &[(&str, String)]) -> String {
+        let pairs: Vec<String> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", percent(value)))
+            .collect();
+        format!("{}?{}", self.address(path), pairs.join("&"))
+    }
+
     fn address(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
@@ -213,6 +268,19 @@ fn text_of(value: &Value, field: &str) -> String {
         .to_owned()
 }
 
+/// A value inside a query.
+fn percent(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}
+
 fn variable_text(name: &str) -> Option<String> {
     env::var(name).ok().filter(|text| !text.trim().is_empty())
 }
@@ -253,6 +321,11 @@ mod tests {
         ] {
             assert_eq!(without_mcp(given), base);
         }
+    }
+
+    #[test]
+    fn values_of_a_query_are_encoded() {
+        assert_eq!(percent("team/pay ü&a=b"), "team%2Fpay%20%C3%BC%26a%3Db");
     }
 
     #[test]

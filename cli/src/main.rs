@@ -55,6 +55,10 @@ enum Command {
     Memory(commands::memory::Verb),
     /// Show the turns that a memory rests on, verbatim.
     Replay(commands::replay::Args),
+    /// Write the graph of a scope to a file.
+    Export(commands::transfer::Export),
+    /// Take a file in that `waggle export` wrote.
+    Import(commands::transfer::Import),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -87,6 +91,8 @@ fn main() -> ExitCode {
         Command::Key(verb) => commands::key::run(verb),
         Command::Memory(verb) => commands::memory::run(verb),
         Command::Replay(args) => commands::replay::run(args),
+        Command::Export(args) => commands::transfer::export(args),
+        Command::Import(args) => commands::transfer::import(args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

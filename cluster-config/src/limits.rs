@@ -138,6 +138,22 @@ bounds! {
     /// Longest time of a call: clients give up at 60 s.
     Millis CALL_TIME_MAX = Duration::from_secs(50), costs "a place among the concurrent calls";
 
+    // Exports and imports.
+    /// A file that is uploaded for an import.
+    Bytes UPLOAD_BYTES_MAX = 512 * MIB, costs "that many bytes on the gateway's disk for each upload";
+    /// How long an upload is kept.
+    Millis UPLOAD_AGE_MAX = Duration::from_secs(3600), costs "its bytes on the gateway's disk";
+    /// Uploads of one tenant at the same time.
+    Count UPLOADS_PER_TENANT_MAX = 4, costs "up to 512 MiB of disk each";
+    /// Bytes of all uploads of a gateway.
+    Bytes UPLOADS_BYTES_MAX = 4 * 1024 * MIB, costs "that many bytes on the gateway's disk";
+    /// How long the link of an export can be used.
+    Millis EXPORT_LINK_AGE_MAX = Duration::from_secs(15 * 60), costs "nothing: exports are made when they are fetched";
+    /// Exports and imports of a gateway at the same time.
+    Count TRANSFERS_MAX = 8, costs "a thread and some MiB each";
+    /// Longest export or import.
+    Millis TRANSFER_TIME_MAX = Duration::from_secs(600), costs "a view of the tables on a node, which keeps replaced rows";
+
     // What a gateway keeps.
     /// How long a gateway believes what it knows of a key; a revocation is felt everywhere after this at the latest.
     Millis KEY_CACHE_AGE_MAX = Duration::from_secs(4), costs "one call to the meta shard per key in this time";
@@ -158,7 +174,7 @@ bounds! {
     /// Bytes of those proposals.
     Bytes PROPOSAL_BYTES_IN_FLIGHT_MAX = 32 * MIB, costs "that many bytes for each led shard";
     /// One command, which is one entry of the log.
-    Bytes ENTRY_BYTES_MAX = 4 * MIB, costs "one message between nodes, and one write to disk";
+    Bytes ENTRY_BYTES_MAX = 16 * MIB, costs "one message between nodes, and one write to disk";
     /// A message between two processes of a cluster.
     Bytes RPC_BYTES_MAX = 32 * MIB, costs "that many bytes for each call in flight";
     /// Bytes of the entries in one append to a follower.

@@ -12,4 +12,6 @@ pub(crate) mod api;
 pub(crate) mod health;
 pub(crate) mod keys;
 
+pub(crate) mod transfer;
+
 pub(crate) mod listener;

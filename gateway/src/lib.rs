@@ -18,6 +18,7 @@ mod limits;
 mod metric;
 mod route;
 mod seal;
+mod transfer;
 
 pub mod error_codes;
 pub mod keys;

@@ -7,4 +7,5 @@ pub(crate) mod memory;
 pub(crate) mod replay;
 pub(crate) mod status;
 pub(crate) mod tenant;
+pub(crate) mod transfer;
 pub(crate) mod version;

@@ -121,6 +121,7 @@ async fn serve(args: Args) -> Result<()> {
         limits_for_all: args.limits,
         clock,
         metrics: Some(metrics),
+        spool_dir: claimed.dir.root().join("uploads"),
         drain_time: DRAIN_TIME_MAX,
         conformance: args.conformance_fixtures,
     })

@@ -183,6 +183,7 @@ impl RunningNode {
             let server = Server::builder()
                 .add_service(services.memory())
                 .add_service(services.insight())
+                .add_service(services.transfer())
                 .add_service(services.meta());
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
@@ -207,6 +208,7 @@ impl RunningNode {
             .layer(InterceptorLayer::new(known_peer))
             .add_service(services.memory())
             .add_service(services.insight())
+            .add_service(services.transfer())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
             if let Err(error) = server

@@ -49,9 +49,13 @@ pub(crate) enum ToolKind {
     DecomposeAndStore,
     DedupCandidates,
     DeleteNode,
+    ExportGraphBackup,
+    ExportMarkdownVault,
     GetRelated,
     GetStats,
     GetTopics,
+    ImportGraphBackup,
+    ImportMarkdownVault,
     ListContextScopes,
     MemoryCapabilities,
     MemoryReplay,
@@ -270,7 +274,7 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 16] = [
+pub(crate) static TOOLS: [ToolSpec; 20] = [
     ToolSpec {
         kind: ToolKind::DecomposeAndStore,
         name: "decompose_and_store",
@@ -303,6 +307,32 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         fields: &[fields::NODE_ID],
     },
     ToolSpec {
+        kind: ToolKind::ExportGraphBackup,
+        name: "export_graph_backup",
+        title: "Back up",
+        description: "The graph of a scope as a file that can be imported; inline if it fits, else a link.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[
+            fields::EXPORT_BACKUP,
+            fields::SCOPE,
+            fields::WEAK_LINKS,
+            fields::BUDGET,
+            fields::EXPORT_PATHS,
+        ],
+    },
+    ToolSpec {
+        kind: ToolKind::ExportMarkdownVault,
+        name: "export_markdown_vault",
+        title: "Export Markdown",
+        description: "The graph of a scope as Markdown files to read and edit: path to text, or a ZIP link.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[fields::SCOPE, fields::EXPORT_PATHS],
+    },
+    ToolSpec {
         kind: ToolKind::GetRelated,
         name: "get_related",
         title: "Related memories",
@@ -333,6 +363,26 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         hints: Hints::READS,
         core: false,
         fields: &[fields::SCOPE, fields::MAX_TOPICS, fields::PAGE],
+    },
+    ToolSpec {
+        kind: ToolKind::ImportGraphBackup,
+        name: "import_graph_backup",
+        title: "Import",
+        description: "Take in an exported file; repeating it changes nothing.",
+        scopes: KeyScopes::GRAPH_WRITE,
+        hints: Hints::ADDS_ONCE,
+        core: false,
+        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_BACKUP, fields::IMPORT_PATHS],
+    },
+    ToolSpec {
+        kind: ToolKind::ImportMarkdownVault,
+        name: "import_markdown_vault",
+        title: "Import Markdown",
+        description: "Take in the edits of an exported vault; what changed on both sides is a conflict.",
+        scopes: KeyScopes::GRAPH_WRITE,
+        hints: Hints::ADDS_ONCE,
+        core: false,
+        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_DRY_RUN, fields::IMPORT_PATHS],
     },
     ToolSpec {
         kind: ToolKind::ListContextScopes,

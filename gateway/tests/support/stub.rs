@@ -17,6 +17,7 @@ use waggle_proto::wire::error_detail::Family;
 use waggle_proto::wire::insight_service_server::InsightServiceServer;
 use waggle_proto::wire::memory_service_server::{MemoryService, MemoryServiceServer};
 use waggle_proto::wire::meta_service_server::{MetaService, MetaServiceServer};
+use waggle_proto::wire::transfer_service_server::TransferServiceServer;
 use waggle_proto::wire::*;
 
 pub const T0: i64 = 1_780_000_000_000;
@@ -30,6 +31,8 @@ pub struct Stub {
     pub memories: Mutex<Vec<Memory>>,
     /// Failures answered before anything else, first one first.
     pub failures: Mutex<Vec<Status>>,
+    /// What exports read and imports write.
+    pub graphs: super::graphs::Graphs,
     pub placements_read: AtomicUsize,
     pub keys_read: AtomicUsize,
     /// No key can be looked up: the meta shard is away.
@@ -61,7 +64,7 @@ impl Stub {
             .for_each(|(info, _)| change(info));
     }
 
-    fn enter(&self, context: Option<CallContext>) -> Result<(), Status> {
+    pub(super) fn enter(&self, context: Option<CallContext>) -> Result<(), Status> {
         self.contexts
             .lock()
             .expect("contexts")
@@ -137,6 +140,7 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
     let services = Server::builder()
         .add_service(MemoryServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(InsightServiceServer::new(Shared(Arc::clone(&stub))))
+        .add_service(TransferServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(MetaServiceServer::new(Shared(stub)));
     tokio::spawn(services.serve_with_incoming(incoming));
     let connector = tower::service_fn(move |_: http::Uri| {
@@ -150,7 +154,7 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
     Endpoint::from_static("http://stub").connect_with_connector_lazy(connector)
 }
 
-pub struct Shared(Arc<Stub>);
+pub struct Shared(pub(super) Arc<Stub>);
 
 type Answer<T> = Result<Response<T>, Status>;
 

@@ -5,6 +5,7 @@
 mod conflicts;
 mod delete;
 mod duplicates;
+pub(crate) mod import;
 mod links;
 mod meta;
 mod remember;
@@ -71,8 +72,10 @@ fn execute(tables: &mut dyn Tables, stamp: Stamp, entry: &Entry, effects: &mut E
         Command::Remember(command) => remember::apply_remember(&mut tx, command),
         Command::UpdateMemory(command) => update::apply_update(&mut tx, command),
         Command::DeleteMemory { id, .. } => delete::apply_delete(&mut tx, *id),
+        Command::DeleteLink { id, .. } => Ok(links::apply_delete_link(&mut tx, *id)),
         Command::StoreLink(command) => links::apply_store_link(&mut tx, command),
         Command::ResolveConflict(command) => resolve::apply_resolve(&mut tx, command),
+        Command::ImportRecords(command) => import::apply_import(&mut tx, command),
         Command::AttachVectors(command) => Ok(vectors::apply_attach(&mut tx, command)),
         _ => Ok(Outcome::Done),
     }?;

@@ -2,6 +2,7 @@
 //! decided before the proposal and is carried inside. `apply` gives each its effect.
 
 use crate::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
+use crate::import::ImportRecords;
 use crate::kind::{Confidence, Kind, Origin, Relationship, Role};
 use crate::memory::VectorDraft;
 use crate::meta::{ApiKey, KeyId, Placement, Tenant};
@@ -47,10 +48,19 @@ pub enum Command {
     },
     /// Make or strengthen a link.
     StoreLink(StoreLink),
+    /// Erase a link and nothing else.
+    DeleteLink {
+        /// Whose.
+        tenant: TenantId,
+        /// Which.
+        id: LinkId,
+    },
     /// Settle a conflict.
     ResolveConflict(ResolveConflict),
     /// Vectors of items that were stored as text first.
     AttachVectors(AttachVectors),
+    /// Take in records of an export.
+    ImportRecords(Box<ImportRecords>),
     /// Forget request ids whose time is over.
     ExpireRequests {
         /// Those recorded before this moment.
@@ -77,10 +87,11 @@ impl Command {
         match self {
             Self::Remember(c) => Some(&c.tenant),
             Self::UpdateMemory(c) => Some(&c.tenant),
-            Self::DeleteMemory { tenant, .. } => Some(tenant),
+            Self::DeleteMemory { tenant, .. } | Self::DeleteLink { tenant, .. } => Some(tenant),
             Self::StoreLink(c) => Some(&c.tenant),
             Self::ResolveConflict(c) => Some(&c.tenant),
             Self::AttachVectors(c) => Some(&c.tenant),
+            Self::ImportRecords(c) => Some(&c.tenant),
             Self::ExpireRequests { .. }
             | Self::InitCluster(_)
             | Self::CreateTenant(_)

@@ -15,6 +15,8 @@ pub mod statement;
 pub mod transcript;
 
 pub mod command;
+pub mod export;
+pub mod import;
 pub mod outcome;
 pub mod tables;
 

@@ -164,6 +164,8 @@ pub enum ChangeReason {
     Reopen = 4,
     /// A later statement ended it.
     Ended = 5,
+    /// An import brought a later state.
+    Import = 32,
 }
 
 impl ChangeReason {
@@ -180,6 +182,7 @@ impl ChangeReason {
             3 => Self::Resolve,
             4 => Self::Reopen,
             5 => Self::Ended,
+            32 => Self::Import,
             _ => return None,
         })
     }
@@ -192,6 +195,7 @@ impl ChangeReason {
             Self::Resolve => "resolve",
             Self::Reopen => "reopen",
             Self::Ended => "ended",
+            Self::Import => "import",
         }
     }
 }

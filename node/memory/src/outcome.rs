@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::command::DedupReason;
 use crate::id::{LinkId, MemoryId, TenantId, TurnId};
+use crate::import::Imported;
 use crate::tables::Item;
 
 /// What a command did.
@@ -43,11 +44,20 @@ pub enum Outcome {
         /// False when the triple existed.
         created: bool,
     },
+    /// DeleteLink.
+    LinkDeleted {
+        /// Which.
+        id: LinkId,
+        /// False when there was none.
+        deleted: bool,
+    },
     /// ResolveConflict.
     ConflictResolved {
         /// The link.
         id: LinkId,
     },
+    /// ImportRecords.
+    Imported(Box<Imported>),
     /// Commands without an answer of interest.
     Done,
     /// Refused; nothing was changed.

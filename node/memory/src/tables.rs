@@ -6,6 +6,7 @@
 //! absent, and its owner throws the whole batch away.
 
 pub mod model;
+pub mod overlay;
 pub mod typed;
 
 use crate::id::{LinkId, MemoryId, RequestId, TenantId, TurnId};

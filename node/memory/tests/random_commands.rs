@@ -7,11 +7,15 @@ use waggle_memory::command::{
     AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
     ResolveConflict, StoreLink, UpdateMemory,
 };
+use waggle_memory::export::{Export, ExportKinds, ExportScope};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
+use waggle_memory::import::prepare::Preparation;
+use waggle_memory::import::{ImportRecords, ImportStrategy};
 use waggle_memory::invariant;
 use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
 use waggle_memory::memory::{Vector, VectorDraft};
 use waggle_memory::outcome::Outcome;
+use waggle_memory::record::Record;
 use waggle_memory::scope::Scope;
 use waggle_memory::statement::{Claim, Fingerprint, StatedEnd, Statement};
 use waggle_memory::tables::Item;
@@ -56,6 +60,15 @@ enum Step {
         which: u8,
     },
     Attach,
+    /// Records of what is there, some of them changed, some of them of memories that were erased since.
+    Import {
+        strategy: u8,
+        change: u8,
+        keep: bool,
+    },
+    Unlink {
+        which: u8,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -72,6 +85,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (any::<u8>(), 0..12u8, 0..3u8).prop_map(|(which, text, value)| Step::Update { which, text, value }),
         1 => any::<u8>().prop_map(|which| Step::Delete { which }),
         1 => Just(Step::Attach),
+        2 => (1..4u8, any::<u8>(), any::<bool>())
+            .prop_map(|(strategy, change, keep)| Step::Import { strategy, change, keep }),
+        1 => any::<u8>().prop_map(|which| Step::Unlink { which }),
     ]
 }
 
@@ -85,6 +101,9 @@ struct World {
     counter: u128,
     memories: Vec<MemoryId>,
     links: Vec<LinkId>,
+    /// What the tenant holds, and what an earlier export had.
+    records: Vec<Record>,
+    older: Vec<Record>,
 }
 
 impl World {
@@ -293,6 +312,11 @@ impl World {
                 tenant: tenant(),
                 id: Self::pick(&self.memories, *which)?,
             },
+            Step::Unlink { which } => Command::DeleteLink {
+                tenant: tenant(),
+                id: Self::pick(&self.links, *which)?,
+            },
+            Step::Import { strategy, change, keep } => self.import(*strategy, *change, *keep)?,
             Step::Attach => Command::AttachVectors(AttachVectors {
                 tenant: tenant(),
                 items: self
@@ -310,6 +334,49 @@ impl World {
                     .collect(),
             }),
         })
+    }
+}
+
+impl World {
+    /// An older export, or the one of this moment, with versions and texts that differ here and there.
+    fn import(&mut self, strategy: u8, change: u8, keep: bool) -> Option<Command> {
+        let mut records = if change % 2 == 0 {
+            self.older.clone()
+        } else {
+            self.records.clone()
+        };
+        if keep {
+            self.older = self.records.clone();
+        }
+        for (at, record) in records.iter_mut().enumerate() {
+            let differs = (at + usize::from(change)).is_multiple_of(3);
+            match record {
+                Record::Memory(record) if differs => {
+                    record.memory.content = format!("imported {change}");
+                    record.memory.version += u32::from(change % 3);
+                    record.memory.valid_to = None;
+                }
+                Record::Link(link) if differs => {
+                    link.weight_thousandths = u32::from(change);
+                    link.version += u32::from(change % 2);
+                }
+                _ => {}
+            }
+        }
+        let prepared = Preparation {
+            author: None,
+            project: (change % 5 == 0).then(|| "branch".to_owned()),
+            new_ids: change % 5 == 0,
+        };
+        Some(Command::ImportRecords(Box::new(ImportRecords {
+            tenant: tenant(),
+            strategy: ImportStrategy::from_number(strategy)?,
+            await_vectors: change % 7 != 0,
+            records: records
+                .into_iter()
+                .filter_map(|record| prepared.prepare(record))
+                .collect(),
+        })))
     }
 }
 
@@ -332,6 +399,11 @@ proptest! {
         let (mut model, mut replica, mut world) = (Model::default(), Model::default(), World::default());
         for (at, step) in steps.iter().enumerate() {
             known_links(&model, &mut world);
+            if matches!(step, Step::Import { .. }) {
+                let tenant = tenant();
+                let rows = TenantRows::new(&model, &tenant);
+                world.records = Export::new(rows, ExportScope::default(), ExportKinds::ALL).collect();
+            }
             let Some(command) = world.command(step) else { continue };
             let at = i64::try_from(at).expect("few steps");
             // Now and then the clock goes back: stamps must not.

@@ -70,6 +70,14 @@ impl Call {
         })
     }
 
+    /// The same caller for a step that is harmless to repeat: its outcome is not kept under the request id.
+    pub(crate) fn without_request(&self) -> Self {
+        Self {
+            request: None,
+            ..self.clone()
+        }
+    }
+
     fn time_max(&self) -> Duration {
         self.engine.options.call_time_max
     }

@@ -41,6 +41,11 @@ impl CallError {
         error
     }
 
+    /// Refused for a reason that has a code of its own.
+    pub(crate) fn rejected(word: &str, message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, Family::Rejected, word, message)
+    }
+
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
         Self::from(Rejection::NotFound {
             what: leaked(what),

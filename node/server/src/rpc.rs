@@ -15,8 +15,9 @@ mod scoped;
 mod scopes;
 mod stats;
 mod store_link;
-mod store_memory;
+pub(crate) mod store_memory;
 mod topics;
+mod transfer;
 mod update;
 mod views;
 
@@ -36,6 +37,7 @@ use waggle_proto::wire::{
 use crate::engine::Engine;
 pub(crate) use meta::MetaCalls;
 pub(crate) use topics::TopicCache;
+pub(crate) use transfer::TransferCalls;
 
 /// MemoryService.
 #[derive(Clone)]

@@ -5,6 +5,7 @@ use waggle_memory::command::{
     Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TurnId};
+use waggle_memory::import::ImportRecords;
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::meta::{ApiKey, KeyId, Placement, Tenant};
 use waggle_memory::time::Millis;
@@ -57,9 +58,14 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
             tenant: tenant.as_str().to_owned(),
             id: id.bytes().to_vec(),
         }),
+        Command::DeleteLink { tenant, id } => Case::DeleteLink(pb::DeleteLink {
+            tenant: tenant.as_str().to_owned(),
+            id: id.bytes().to_vec(),
+        }),
         Command::StoreLink(store) => Case::StoreLink(store.to_message()),
         Command::ResolveConflict(resolve) => Case::ResolveConflict(resolve.to_message()),
         Command::AttachVectors(attach) => Case::AttachVectors(attach.to_message()),
+        Command::ImportRecords(import) => Case::ImportRecords(import.to_message()),
         Command::ExpireRequests { before } => Case::ExpireRequests(pb::ExpireRequests { before: before.0 }),
         Command::InitCluster(placement) => Case::InitCluster(placement.to_message()),
         Command::CreateTenant(tenant) => Case::CreateTenant(tenant.to_message()),
@@ -80,9 +86,14 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
             tenant: tenant("delete.tenant", &m.tenant)?,
             id: id("delete.id", &m.id, MemoryId::from_bytes)?,
         },
+        Case::DeleteLink(m) => Command::DeleteLink {
+            tenant: tenant("delete_link.tenant", &m.tenant)?,
+            id: id("delete_link.id", &m.id, LinkId::from_bytes)?,
+        },
         Case::StoreLink(m) => Command::StoreLink(StoreLink::from_message(m)?),
         Case::ResolveConflict(m) => Command::ResolveConflict(ResolveConflict::from_message(m)?),
         Case::AttachVectors(m) => Command::AttachVectors(AttachVectors::from_message(m)?),
+        Case::ImportRecords(m) => Command::ImportRecords(Box::new(ImportRecords::from_message(m)?)),
         Case::ExpireRequests(m) => Command::ExpireRequests {
             before: Millis(m.before),
         },

@@ -2,6 +2,7 @@
 
 use waggle_memory::command::DedupReason;
 use waggle_memory::id::{LinkId, MemoryId, TurnId};
+use waggle_memory::import::Imported;
 use waggle_memory::outcome::{Outcome, Rejection, Remembered, StoredMemory};
 
 use super::generated as pb;
@@ -28,6 +29,7 @@ const WORDS: &[&str] = &[
     "links",
     "memories",
     "memory",
+    "metadata",
     "name",
     "namespace",
     "node",
@@ -97,9 +99,14 @@ impl Persisted for Outcome {
                 id: id.bytes().to_vec(),
                 created: *created,
             }),
+            Self::LinkDeleted { id, deleted } => Case::LinkDeleted(pb::LinkDeleted {
+                id: id.bytes().to_vec(),
+                deleted: *deleted,
+            }),
             Self::ConflictResolved { id } => Case::ConflictResolved(pb::ConflictResolved {
                 id: id.bytes().to_vec(),
             }),
+            Self::Imported(imported) => Case::Imported(imported.to_message()),
             Self::Done => Case::Done(pb::Done {}),
             Self::Rejected(rejection) => Case::Rejected(rejection.to_message()),
         };
@@ -127,9 +134,14 @@ impl Persisted for Outcome {
                 id: id("link_stored.id", &m.id, LinkId::from_bytes)?,
                 created: m.created,
             },
+            Case::LinkDeleted(m) => Self::LinkDeleted {
+                id: id("link_deleted.id", &m.id, LinkId::from_bytes)?,
+                deleted: m.deleted,
+            },
             Case::ConflictResolved(m) => Self::ConflictResolved {
                 id: id("conflict_resolved.id", &m.id, LinkId::from_bytes)?,
             },
+            Case::Imported(m) => Self::Imported(Box::new(Imported::from_message(m)?)),
             Case::Done(_) => Self::Done,
             Case::Rejected(m) => Self::Rejected(Rejection::from_message(m)?),
         })

@@ -12,7 +12,7 @@ use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 11;
+pub const COMMANDS: usize = 13;
 
 const REMEMBER: usize = 0;
 
@@ -96,9 +96,14 @@ impl Draw {
             7 => Command::InitCluster(self.placement()),
             8 => Command::CreateTenant(self.tenant_info()),
             9 => Command::CreateKey(self.api_key()),
-            _ => Command::RevokeKey {
+            10 => Command::RevokeKey {
                 id: KeyId(self.text()),
                 of_tenant: self.maybe(Self::tenant),
+            },
+            11 => Command::ImportRecords(Box::new(self.import())),
+            _ => Command::DeleteLink {
+                tenant: self.tenant(),
+                id: self.link_id(),
             },
         }
     }

@@ -2,6 +2,7 @@
 
 use waggle_memory::command::DedupReason;
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, TurnId};
+use waggle_memory::import::{ConflictReason, Counted, ImportConflict, Imported, RecordKind};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
 use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
@@ -13,12 +14,13 @@ use waggle_proto::log::RowKind;
 
 use super::{Draw, Sort};
 
-const CHANGES: [ChangeReason; 5] = [
+const CHANGES: [ChangeReason; 6] = [
     ChangeReason::Update,
     ChangeReason::Merge,
     ChangeReason::Resolve,
     ChangeReason::Reopen,
     ChangeReason::Ended,
+    ChangeReason::Import,
 ];
 pub const DEDUP: [DedupReason; 4] = [
     DedupReason::ExactContent,
@@ -278,7 +280,7 @@ impl Draw {
     }
 
     pub fn outcome(&mut self) -> Outcome {
-        match self.below(8) {
+        match self.below(10) {
             0 => Outcome::Updated {
                 id: self.memory_id(),
                 previous_version: self.u32(),
@@ -299,6 +301,11 @@ impl Draw {
             3 => Outcome::ConflictResolved { id: self.link_id() },
             4 => Outcome::Done,
             5 => Outcome::Rejected(self.rejection()),
+            7 => Outcome::LinkDeleted {
+                id: self.link_id(),
+                deleted: self.flag(),
+            },
+            6 => Outcome::Imported(Box::new(self.imported())),
             _ => Outcome::Remembered(Box::new(Remembered {
                 turns: self.list(Self::turn_id),
                 memories: self.list(|draw| StoredMemory {
@@ -312,6 +319,29 @@ impl Draw {
                 conflicts: self.list(Self::link_id),
                 first_use_of_project: self.flag(),
             })),
+        }
+    }
+
+    fn imported(&mut self) -> Imported {
+        let mut counted = || Counted {
+            created: self.u64(),
+            updated: self.u64(),
+            unchanged: self.u64(),
+        };
+        Imported {
+            memories: counted(),
+            links: counted(),
+            turns: counted(),
+            sessions: counted(),
+            tombstones: counted(),
+            dangling: self.u64(),
+            conflicts: self.list(|draw| ImportConflict {
+                record: draw.pick(&[RecordKind::Memory, RecordKind::Link, RecordKind::Redirect]),
+                id: draw.bytes(),
+                why: draw.pick(ConflictReason::ALL),
+                field: draw.text(),
+            }),
+            conflict_count: self.u64(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::transaction::Transaction;
 use crate::command::StoreLink;
-use crate::id::MemoryId;
+use crate::id::{LinkId, MemoryId};
 use crate::kind::{Confidence, Origin, Relationship};
 use crate::link::{Link, Resolution};
 use crate::memory::Memory;
@@ -79,6 +79,16 @@ pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) ->
         id: command.id,
         created: true,
     })
+}
+
+/// Erases a link; what a resolution did to its ends stays. Repeating it is harmless.
+pub(super) fn apply_delete_link(tx: &mut Transaction<'_>, id: LinkId) -> Outcome {
+    let found = tx.rows().link(id);
+    let deleted = found.is_some();
+    if let Some(link) = found {
+        tx.cut_link(&link);
+    }
+    Outcome::LinkDeleted { id, deleted }
 }
 
 pub(super) fn is_full(tx: &Transaction<'_>, memory: MemoryId) -> bool {

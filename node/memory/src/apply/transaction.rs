@@ -112,8 +112,19 @@ impl<'a> Transaction<'a> {
 
     /// Replaces `old` by `new` and keeps `old` as a version. `new` keeps id and scope.
     pub(super) fn change_memory(&mut self, old: &Memory, mut new: Memory, reason: ChangeReason) {
-        let project_key = old.scope.project_key();
-        let version = Version {
+        let version = self.version_of(old, reason);
+        self.put(TenantKey::Version(old.id, old.version), Row::Version(Box::new(version)));
+        if let Some(oldest) = old.version.checked_sub(Memory::VERSIONS_KEPT_MAX) {
+            self.delete(TenantKey::Version(old.id, oldest));
+        }
+        new.version = old.version.saturating_add(1);
+        new.updated_at = self.now;
+        self.replace_memory(old, new);
+    }
+
+    /// What `old` leaves behind when it is replaced now.
+    pub(super) fn version_of(&self, old: &Memory, reason: ChangeReason) -> Version {
+        Version {
             version: old.version,
             recorded_at: old.updated_at,
             replaced_at: self.now,
@@ -126,13 +137,13 @@ impl<'a> Transaction<'a> {
             valid_from: old.valid_from,
             valid_to: old.valid_to,
             superseded_by: old.superseded_by,
-        };
-        self.put(TenantKey::Version(old.id, old.version), Row::Version(Box::new(version)));
-        if let Some(oldest) = old.version.checked_sub(Memory::VERSIONS_KEPT_MAX) {
-            self.delete(TenantKey::Version(old.id, oldest));
         }
-        new.version = old.version.saturating_add(1);
-        new.updated_at = self.now;
+    }
+
+    /// Puts `new` in the place of `old`, with counters and index rows; versions are the caller's. `new` keeps id and
+    /// scope.
+    pub(super) fn replace_memory(&mut self, old: &Memory, new: Memory) {
+        let project_key = old.scope.project_key();
         let (bytes_before, bytes_after) = (text_bytes(old), text_bytes(&new));
         let (kind_before, kind_after) = (old.kind, new.kind);
         let (closed_before, closed_after) = (old.valid_to.is_some(), new.valid_to.is_some());
@@ -267,9 +278,14 @@ impl<'a> Transaction<'a> {
         self.put(TenantKey::Link(id), Row::Link(Box::new(link)));
     }
 
-    /// Replaces a link by a changed one with the same ends and relationship.
+    /// Replaces a link by a changed one with the same ends and relationship, as its next version.
     pub(super) fn change_link(&mut self, old: &Link, mut new: Link) {
         new.version = old.version.saturating_add(1);
+        self.replace_link(old, new);
+    }
+
+    /// Puts `new` in the place of `old`: the same id, ends and relationship.
+    pub(super) fn replace_link(&mut self, old: &Link, new: Link) {
         let project_key = self
             .rows()
             .memory(old.source)
@@ -328,6 +344,14 @@ impl<'a> Transaction<'a> {
         let other = link.other_end(gone);
         if other != gone {
             self.count_link_at(other, -1, -i64::from(open));
+        }
+    }
+
+    /// Removes a link between two memories that stay.
+    pub(super) fn cut_link(&mut self, link: &Link) {
+        self.remove_link(link, link.source);
+        if link.source != link.target {
+            self.count_link_at(link.source, -1, -i64::from(link.is_open_conflict()));
         }
     }
 

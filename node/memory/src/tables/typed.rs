@@ -1,6 +1,7 @@
 //! Rows by their type: what apply and queries use instead of matching on [`Row`].
 
 use std::collections::BTreeMap;
+mod walk;
 
 use super::{Form, Item, Key, ReadTables, Row, ShardKey, TenantKey};
 use crate::id::{LinkId, MemoryId, TenantId, TurnId};

@@ -185,7 +185,7 @@ pub(super) fn checked_tags(tags: Vec<String>) -> Result<Vec<String>, CallError> 
 }
 
 /// The namespace of a project: its name if that is a legal path, else `default`.
-pub(super) fn namespace_of(project: &str) -> String {
+pub(crate) fn namespace_of(project: &str) -> String {
     let key = name_key(project);
     let segments: Vec<&str> = key.split('/').collect();
     let legal_segment = |segment: &&str| {
