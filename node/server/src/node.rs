@@ -18,6 +18,7 @@ use waggle_memory::tables::typed;
 use waggle_memory::time::Millis;
 use waggle_proto::wire::memory_service_server::MemoryServiceServer;
 use waggle_proto::wire::meta_service_server::MetaServiceServer;
+use waggle_proto::wire::transcript_service_server::TranscriptServiceServer;
 use waggle_recall::cache::IndexCache;
 use waggle_recall::encoder::{DIMENSIONS, Encoder, EncoderPool};
 use waggle_shard::{Config, Member, NoRemote, Origin, Ports, Proposal, ReplicaConfig, Settings, Shards};
@@ -27,7 +28,7 @@ use crate::background;
 use crate::embed::Embedder;
 use crate::engine::{self, Engine, EngineOptions};
 use crate::indexing::IndexObserver;
-use crate::rpc::{MemoryCalls, MetaCalls};
+use crate::rpc::{MemoryCalls, MetaCalls, TranscriptCalls};
 use crate::status::{self, NodeStatus};
 
 /// Largest gRPC message: the largest call is a turn of 2 MiB, the largest answer 200 memories and 200 turns.
@@ -85,6 +86,7 @@ pub struct Node {
 pub struct NodeServices {
     memory: MemoryCalls,
     meta: MetaCalls,
+    transcripts: TranscriptCalls,
 }
 
 impl NodeServices {
@@ -98,6 +100,15 @@ impl NodeServices {
     /// MetaService with our message limits.
     pub fn meta(&self) -> MetaServiceServer<impl waggle_proto::wire::meta_service_server::MetaService + use<>> {
         MetaServiceServer::new(self.meta.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// TranscriptService with our message limits.
+    pub fn transcripts(
+        &self,
+    ) -> TranscriptServiceServer<impl waggle_proto::wire::transcript_service_server::TranscriptService + use<>> {
+        TranscriptServiceServer::new(self.transcripts.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX)
     }
@@ -132,6 +143,9 @@ impl Node {
                 engine: Arc::clone(&self.engine),
             },
             meta: MetaCalls {
+                engine: Arc::clone(&self.engine),
+            },
+            transcripts: TranscriptCalls {
                 engine: Arc::clone(&self.engine),
             },
         }

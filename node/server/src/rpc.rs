@@ -1,6 +1,7 @@
 //! The gRPC services: one file a call. They read the message, do the work, write the answer.
 
 mod delete;
+mod handoff;
 mod hits;
 mod meta;
 mod observe;
@@ -19,8 +20,9 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 use waggle_proto::wire::memory_service_server::MemoryService;
+use waggle_proto::wire::transcript_service_server::TranscriptService;
 use waggle_proto::wire::{
-    DeleteMemoryReply, DeleteMemoryRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
+    DeleteMemoryReply, DeleteMemoryRequest, HandoffReply, HandoffRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
     PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply,
     ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
     StoreMemoryRequest, UpdateMemoryReply, UpdateMemoryRequest,
@@ -65,4 +67,21 @@ calls! {
     related(RelatedRequest) -> RelatedReply = related;
     list_scopes(ListScopesRequest) -> ListScopesReply = scopes;
     stats(StatsRequest) -> StatsReply = stats;
+}
+
+/// TranscriptService.
+#[derive(Clone)]
+pub(crate) struct TranscriptCalls {
+    pub(crate) engine: Arc<Engine>,
+}
+
+#[tonic::async_trait]
+impl TranscriptService for TranscriptCalls {
+    async fn handoff(&self, request: Request<HandoffRequest>) -> Result<Response<HandoffReply>, Status> {
+        let started = self.engine.clock.monotonic();
+        let result = handoff::handle(&self.engine, request.into_inner()).await;
+        let spent = self.engine.clock.monotonic().saturating_sub(started);
+        metrics::histogram!("waggle_node_call_duration_seconds", "call" => "handoff").record(spent.as_secs_f64());
+        Ok(Response::new(result?))
+    }
 }

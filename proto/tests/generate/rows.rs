@@ -1,7 +1,8 @@
 //! Rows.
 
 use waggle_memory::command::DedupReason;
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, TurnId};
+use waggle_memory::handoff::Message;
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, MessageId, PairId, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
 use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
@@ -40,6 +41,19 @@ impl Draw {
         TurnId::from_bytes(self.id(Sort::Turn))
     }
 
+    /// One of few, so that messages repeat.
+    pub fn message_id(&mut self) -> MessageId {
+        MessageId::from_bytes([self.pick(&[1, 2, 3]); 16])
+    }
+
+    pub fn message(&mut self) -> Message {
+        Message {
+            identity: self.message_id(),
+            content: self.fingerprint(),
+            extracted: self.flag(),
+        }
+    }
+
     pub fn row(&mut self, kind: RowKind) -> Row {
         match kind {
             RowKind::Stamp => Row::Stamp(self.stamp()),
@@ -60,6 +74,7 @@ impl Draw {
             RowKind::Vector => Row::Vector(self.vector()),
             RowKind::Tombstone => Row::Tombstone(self.tombstone()),
             RowKind::Request => Row::Request(self.request_row()),
+            RowKind::Message => Row::Message(self.message()),
             RowKind::Mark => Row::Mark,
         }
     }
@@ -277,7 +292,7 @@ impl Draw {
     }
 
     pub fn outcome(&mut self) -> Outcome {
-        match self.below(8) {
+        match self.below(11) {
             0 => Outcome::Updated {
                 id: self.memory_id(),
                 previous_version: self.u32(),
@@ -298,6 +313,12 @@ impl Draw {
             3 => Outcome::ConflictResolved { id: self.link_id() },
             4 => Outcome::Done,
             5 => Outcome::Rejected(self.rejection()),
+            6 => Outcome::MessagesStored {
+                turns: self.list(Self::turn_id),
+                written: self.u32(),
+            },
+            7 => Outcome::MessageReused { position: self.u32() },
+            8 => Outcome::AlreadyExtracted,
             _ => Outcome::Remembered(Box::new(Remembered {
                 turns: self.list(Self::turn_id),
                 memories: self.list(|draw| StoredMemory {
