@@ -20,7 +20,7 @@ use crate::cursor::Cursors;
 use crate::http::gate::{Endpoint, Inner};
 use crate::http::host_origin::HostOrigin;
 use crate::http::listener::Listener;
-use crate::http::{admin, gate, health};
+use crate::http::{admin, gate, handoff, health};
 use crate::limits::RateLimits;
 use crate::mcp::read_point::ReadPoints;
 use crate::mcp::schema::{ToolSet, tool_list_bytes};
@@ -168,7 +168,9 @@ impl Gateway {
 }
 
 fn public_router(app: &Arc<App>, with_fixtures: bool, abandon: &CancellationToken) -> Router {
-    let mut router = Router::new().merge(health::public_routes());
+    let mut router = Router::new()
+        .merge(health::public_routes())
+        .route(handoff::PATH, any(handoff::handle));
     for set in ToolSet::ALL {
         let service = server::service(Arc::clone(app), set, abandon);
         let endpoint = Endpoint {

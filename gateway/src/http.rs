@@ -7,6 +7,7 @@ pub(crate) mod body;
 pub(crate) mod gate;
 
 pub(crate) mod admin;
+pub(crate) mod handoff;
 pub(crate) mod health;
 pub(crate) mod keys;
 

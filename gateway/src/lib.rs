@@ -20,6 +20,7 @@ mod route;
 mod seal;
 
 pub mod error_codes;
+pub mod handoff;
 pub mod keys;
 
 mod http;
