@@ -117,6 +117,17 @@ impl Client {
         block_on(self.send(self.http.delete(self.address(path))))
     }
 
+    /// Posts, and gives status and body of whatever the gateway answers.
+    pub(crate) fn exchange(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
+        block_on(async {
+            let request = self.http.post(self.address(path)).json(body).bearer_auth(&self.key);
+            let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+            let status = response.status().as_u16();
+            let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+            Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
+        })
+    }
+
     /// Calls an MCP tool and gives its structured content and its text.
     pub(crate) fn tool(&self, name: &str, arguments: &Value) -> Result<(Value, String)> {
         let message = json!({
@@ -229,7 +240,7 @@ fn is_loopback(url: &str) -> bool {
 }
 
 /// Client commands do one thing after the other: one thread is enough.
-fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

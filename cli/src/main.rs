@@ -53,6 +53,9 @@ enum Command {
     /// Add, search and show memories.
     #[command(subcommand)]
     Memory(commands::memory::Verb),
+    /// Hand a whole transcript over to memory.
+    #[command(name = "ingest-transcript-handoff")]
+    IngestTranscriptHandoff(Box<commands::handoff::Args>),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -76,7 +79,11 @@ enum Command {
 fn main() -> ExitCode {
     // First of all: TLS without a provider would panic later.
     waggle_config::certificates::install_provider();
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return commands::handoff::wrong_arguments(&error),
+    };
+    let outcome = match cli.command {
         Command::Dev(args) => roles::dev::run(args),
         Command::Node(args) => roles::node::run(args),
         Command::Gateway(args) => roles::gateway::run(args),
@@ -84,6 +91,7 @@ fn main() -> ExitCode {
         Command::Tenant(verb) => commands::tenant::run(verb),
         Command::Key(verb) => commands::key::run(verb),
         Command::Memory(verb) => commands::memory::run(verb),
+        Command::IngestTranscriptHandoff(args) => return commands::handoff::run(&args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),
