@@ -36,6 +36,8 @@ pub(super) struct Files {
     pub(super) edge_count: u64,
     pub(super) checkpoint_path: PathBuf,
     pub(super) checkpoint_scope: String,
+    pub(super) manifest_path: PathBuf,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Report {
@@ -83,10 +85,6 @@ impl Report {
         self.fields.get(name).and_then(Value::as_u64).unwrap_or(0)
     }
 
-    pub(super) fn warn(&mut self, warning: String) {
-        self.warnings.push(warning);
-    }
-
     pub(super) fn skip_export(&mut self, reason: &str) {
         self.fields.insert("export_skipped".to_owned(), json!(true));
         self.fields.insert("export_skipped_reason".to_owned(), json!(reason));
@@ -102,9 +100,11 @@ impl Report {
             ("export_edge_count", json!(files.edge_count)),
             ("checkpoint_path", json!(files.checkpoint_path.display().to_string())),
             ("checkpoint_scope", json!(files.checkpoint_scope)),
+            ("checkpoint_manifest_path", json!(files.manifest_path.display().to_string())),
         ] {
             self.fields.insert(name.to_owned(), value);
         }
+        self.warnings.extend(files.warnings.iter().cloned());
     }
 
     pub(super) fn finish(&self) -> Value {
