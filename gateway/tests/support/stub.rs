@@ -14,6 +14,7 @@ use waggle_memory::meta::{KeyScopes, Slot};
 use waggle_proto::wire::error_detail::Family;
 use waggle_proto::wire::memory_service_server::{MemoryService, MemoryServiceServer};
 use waggle_proto::wire::meta_service_server::{MetaService, MetaServiceServer};
+use waggle_proto::wire::transcript_service_server::{TranscriptService, TranscriptServiceServer};
 use waggle_proto::wire::*;
 
 pub const T0: i64 = 1_780_000_000_000;
@@ -27,6 +28,9 @@ pub struct Stub {
     pub memories: Mutex<Vec<Memory>>,
     /// Failures answered before anything else, first one first.
     pub failures: Mutex<Vec<Status>>,
+    pub handoffs: Mutex<Vec<HandoffRequest>>,
+    /// What a hand-off answers.
+    pub handoff_reply: Mutex<HandoffReply>,
     pub placements_read: AtomicUsize,
     pub keys_read: AtomicUsize,
 }
@@ -129,6 +133,10 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
     let incoming = ReceiverStream::new(receive).map(Ok::<_, std::io::Error>);
     let services = Server::builder()
         .add_service(MemoryServiceServer::new(Shared(Arc::clone(&stub))))
+        .add_service(
+            TranscriptServiceServer::new(Shared(Arc::clone(&stub)))
+                .max_decoding_message_size(waggle_config::limits::RPC_BYTES_MAX),
+        )
         .add_service(MetaServiceServer::new(Shared(stub)));
     tokio::spawn(services.serve_with_incoming(incoming));
     let connector = tower::service_fn(move |_: http::Uri| {
@@ -145,6 +153,16 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
 pub struct Shared(Arc<Stub>);
 
 type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl TranscriptService for Shared {
+    async fn handoff(&self, request: Request<HandoffRequest>) -> Answer<HandoffReply> {
+        let mut request = request.into_inner();
+        self.0.enter(request.context.take())?;
+        self.0.handoffs.lock().expect("handoffs").push(request);
+        Ok(Response::new(*self.0.handoff_reply.lock().expect("reply")))
+    }
+}
 
 #[tonic::async_trait]
 impl MemoryService for Shared {
