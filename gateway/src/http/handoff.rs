@@ -166,14 +166,18 @@ async fn read_request(app: &App, request: Request) -> Result<Read, Fault> {
 
 async fn read_transcript(app: &App, headers: &HeaderMap, body: Body) -> Result<Transcript, Fault> {
     let bytes = body::read(headers, body, HANDOFF_BYTES_MAX).await?;
-    let text = body::text(&bytes)?;
-    read_document(text, app.clock.wall()).map_err(|malformed| match malformed {
-        Malformed::Json { line, column, why } => Fault::new(
-            "malformed_request",
-            format!("the body is not a transcript: {why} (line {line}, column {column})"),
-        ),
-        Malformed::Content(problem) => Fault::validation(&problem.place(), problem.to_string()),
-    })
+    let now = app.clock.wall();
+    // 16 MiB of JSON take a tenth of a second: not on a thread that others wait for.
+    let read = tokio::task::spawn_blocking(move || {
+        read_document(body::text(&bytes)?, now).map_err(|malformed| match malformed {
+            Malformed::Json { line, column, why } => Fault::new(
+                "malformed_request",
+                format!("the body is not a transcript: {why} (line {line}, column {column})"),
+            ),
+            Malformed::Content(problem) => Fault::validation(&problem.place(), problem.to_string()),
+        })
+    });
+    read.await.map_err(|_| Fault::internal())?
 }
 
 impl Options {
