@@ -134,7 +134,11 @@ impl Client {
     /// Streams an answer to `out`.
     pub(crate) fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<()> {
         block_on(async {
-            let request = self.http.get(self.address(path)).timeout(FETCH_TIME_MAX).bearer_auth(&self.key);
+            let request = self
+                .http
+                .get(self.address(path))
+                .timeout(FETCH_TIME_MAX)
+                .bearer_auth(&self.key);
             let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
             let status = response.status().as_u16();
             if !(200..300).contains(&status) {

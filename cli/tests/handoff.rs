@@ -85,7 +85,10 @@ fn message(letter: char, index: usize) -> Value {
 
 fn transcript(session: &str, letters: &str) -> Value {
     let letters = letters.chars().filter(|letter| *letter != ' ');
-    let messages: Vec<Value> = letters.enumerate().map(|(index, letter)| message(letter, index)).collect();
+    let messages: Vec<Value> = letters
+        .enumerate()
+        .map(|(index, letter)| message(letter, index))
+        .collect();
     json!({"project": "handoff", "session_id": session, "messages": messages})
 }
 
@@ -98,7 +101,11 @@ fn counts(report: &Value) -> [u64; 5] {
         "unpaired_trailing_blocks",
         "assistant_blocks_skipped",
     ]
-    .map(|name| report[name].as_u64().unwrap_or_else(|| panic!("{name} is missing in {report}")))
+    .map(|name| {
+        report[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name} is missing in {report}"))
+    })
 }
 
 #[test]
@@ -122,8 +129,15 @@ fn transcripts_are_stored_and_extracted_from_once() {
         assert_eq!(first["scope"]["session_id"], session);
         let again = report(home, arguments, &input);
         let [written, _, _, waiting, skipped] = expect;
-        assert_eq!(counts(&again), [0, written, 0, waiting, skipped], "{session} again: {again}");
-        assert_eq!((&again["nodes_created"], &again["nodes_reused"]), (&json!(0), &json!(0)));
+        assert_eq!(
+            counts(&again),
+            [0, written, 0, waiting, skipped],
+            "{session} again: {again}"
+        );
+        assert_eq!(
+            (&again["nodes_created"], &again["nodes_reused"]),
+            (&json!(0), &json!(0))
+        );
     }
 
     // The first turn of a session makes memories, and they are found with the words of the message.
@@ -134,8 +148,14 @@ fn transcripts_are_stored_and_extracted_from_once() {
     // Longer transcripts extract from what is new, and an answer that comes alone finds its question.
     let waiting = report(home, &[], &transcript("seven", "u a u"));
     assert_eq!(counts(&waiting), [3, 0, 1, 1, 0]);
-    assert_eq!(counts(&report(home, &[], &transcript("seven", "u a u a"))), [1, 3, 1, 0, 0]);
-    assert_eq!(counts(&report(home, &[], &transcript("eight", "u a u"))), [3, 0, 1, 1, 0]);
+    assert_eq!(
+        counts(&report(home, &[], &transcript("seven", "u a u a"))),
+        [1, 3, 1, 0, 0]
+    );
+    assert_eq!(
+        counts(&report(home, &[], &transcript("eight", "u a u"))),
+        [3, 0, 1, 1, 0]
+    );
     let mut alone = transcript("eight", "");
     alone["messages"] = json!([message('a', 3)]);
     assert_eq!(counts(&report(home, &[], &alone)), [1, 0, 1, 0, 0]);
@@ -149,31 +169,48 @@ fn transcripts_are_stored_and_extracted_from_once() {
     // A dry run stores nothing.
     let dry = report(home, &["--dry-run"], &transcript("ten", "u a u"));
     assert_eq!(counts(&dry), [3, 0, 1, 1, 0]);
-    assert_eq!(counts(&report(home, &["--dry-run"], &transcript("ten", "u a u"))), [3, 0, 1, 1, 0]);
+    assert_eq!(
+        counts(&report(home, &["--dry-run"], &transcript("ten", "u a u"))),
+        [3, 0, 1, 1, 0]
+    );
 
     // Lines, a scope that flags override, and warnings.
     let mut lines = json!({"session_id": "other", "note": 1}).to_string();
-    for line in transcript("", "u a").get("messages").and_then(Value::as_array).expect("messages") {
+    for line in transcript("", "u a")
+        .get("messages")
+        .and_then(Value::as_array)
+        .expect("messages")
+    {
         lines.push_str(&format!("\n{line}\n"));
     }
     let output = handoff(home, &["--session-id", "eleven", "--project", "lines"], &lines);
     let read: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
     assert_eq!(counts(&read), [2, 0, 1, 0, 0]);
-    assert_eq!(read["scope"], json!({"project": "lines", "agent_id": "", "session_id": "eleven"}));
+    assert_eq!(
+        read["scope"],
+        json!({"project": "lines", "agent_id": "", "session_id": "eleven"})
+    );
     assert_eq!(read["warnings"], json!(["member 'note' is ignored"]));
 
     // An id that comes again with another text: refused, and nothing of it is stored.
     let mut edited = transcript("one", "u u a u a u");
     edited["messages"][1]["content"] = json!("something else");
     let (code, error) = failure(&handoff(home, &[], &edited.to_string()));
-    assert_eq!((code, &error["code"]), (Some(1), &json!("message_id_reused")), "{error}");
+    assert_eq!(
+        (code, &error["code"]),
+        (Some(1), &json!("message_id_reused")),
+        "{error}"
+    );
     assert_eq!(counts(&report(home, &[], &transcript("one", "u u a u a u")))[0], 1);
 
     // Wrong key, and a cluster that is not there.
     let wrong_key = home.join("wrong.key");
     std::fs::write(&wrong_key, "wg_dev_not_a_key\n").expect("write");
     for (arguments, expect) in [
-        (["--key-file", wrong_key.to_str().expect("a path")], "authentication_failed"),
+        (
+            ["--key-file", wrong_key.to_str().expect("a path")],
+            "authentication_failed",
+        ),
         (["--url", "http://127.0.0.1:9"], "backend_unavailable"),
     ] {
         let (code, error) = failure(&handoff(home, &arguments, &transcript("x", "u a").to_string()));
@@ -189,7 +226,12 @@ fn transcripts_are_stored_and_extracted_from_once() {
             .map(|output| serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output))))
             .collect::<Vec<Value>>()
     });
-    let sum = |name: &str| reports.iter().map(|report| report[name].as_u64().unwrap_or(0)).sum::<u64>();
+    let sum = |name: &str| {
+        reports
+            .iter()
+            .map(|report| report[name].as_u64().unwrap_or(0))
+            .sum::<u64>()
+    };
     assert_eq!(sum("transcript_records_written"), 300, "{reports:?}");
     assert_eq!(sum("logical_turns_processed"), 150, "{reports:?}");
 }
@@ -204,21 +246,50 @@ fn wrong_input_ends_with_1_and_says_where() {
     ]})
     .to_string();
     let cases: [(&[&str], &str, &str, Value); 10] = [
-        (&[], "{\n  \"messages\": [", "malformed_json", json!({"line": 2, "column": 15})),
+        (
+            &[],
+            "{\n  \"messages\": [",
+            "malformed_json",
+            json!({"line": 2, "column": 15}),
+        ),
         (&[], "", "malformed_json", json!({"line": 1, "column": 0})),
         (&[], &blank, "validation_error", json!({"index": 1, "field": "content"})),
         (&[], &twice, "message_id_reused", json!({"index": 1})),
-        (&["--max-input-bytes", "10"], &blank, "payload_too_large", json!({"max_input_bytes": 10})),
-        (&["--input", "none.json"], "", "input_not_found", json!({"path": "none.json"})),
+        (
+            &["--max-input-bytes", "10"],
+            &blank,
+            "payload_too_large",
+            json!({"max_input_bytes": 10}),
+        ),
+        (
+            &["--input", "none.json"],
+            "",
+            "input_not_found",
+            json!({"path": "none.json"}),
+        ),
         (&["--max-nodes", "0"], "", "invalid_arguments", json!({})),
         (&["--no-such-flag"], "", "invalid_arguments", json!({})),
-        (&["--input-format", "ndjson"], "{\"role\":\"user\",\"content\":\"a\"}\n{", "malformed_json", json!({"line": 2, "column": 1})),
-        (&["--input-format", "ndjson"], "{}\n{\"role\":\"nobody\",\"content\":\"a\"}", "validation_error", json!({"index": 0, "field": "role"})),
+        (
+            &["--input-format", "ndjson"],
+            "{\"role\":\"user\",\"content\":\"a\"}\n{",
+            "malformed_json",
+            json!({"line": 2, "column": 1}),
+        ),
+        (
+            &["--input-format", "ndjson"],
+            "{}\n{\"role\":\"nobody\",\"content\":\"a\"}",
+            "validation_error",
+            json!({"index": 0, "field": "role"}),
+        ),
     ];
     for (arguments, input, code, details) in cases {
         let output = handoff(home, arguments, input);
         let (exit, error) = failure(&output);
-        assert_eq!((exit, error["code"].as_str()), (Some(1), Some(code)), "{arguments:?} {input:?}: {error}");
+        assert_eq!(
+            (exit, error["code"].as_str()),
+            (Some(1), Some(code)),
+            "{arguments:?} {input:?}: {error}"
+        );
         assert_eq!(error["details"], details, "{arguments:?} {input:?}: {error}");
         assert!(output.stdout.is_empty());
     }
@@ -242,5 +313,9 @@ fn a_silent_standard_input_is_given_up_and_an_empty_transcript_needs_no_cluster(
     assert_eq!(nothing["export_skipped"], true);
     // No cluster is known here.
     let (exit, error) = failure(&handoff(home.path(), &[], &transcript("s", "u a").to_string()));
-    assert_eq!((exit, error["code"].as_str()), (Some(2), Some("backend_unavailable")), "{error}");
+    assert_eq!(
+        (exit, error["code"].as_str()),
+        (Some(2), Some("backend_unavailable")),
+        "{error}"
+    );
 }

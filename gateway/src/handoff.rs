@@ -124,7 +124,10 @@ impl Ignored {
 
     /// A sentence for each.
     pub fn warnings(&self) -> Vec<String> {
-        let top = self.of_transcript.keys().map(|name| format!("member '{name}' is ignored"));
+        let top = self
+            .of_transcript
+            .keys()
+            .map(|name| format!("member '{name}' is ignored"));
         let inner = self.of_messages.iter();
         let inner = inner.map(|(name, count)| format!("member '{name}' of messages is ignored ({count} times)"));
         let mut all: Vec<String> = top.chain(inner).collect();
@@ -155,10 +158,16 @@ pub fn read_message(index: usize, value: &Value, now: Millis, ignored: &mut Igno
         return wrong("role", "must be one of user, assistant, system, tool".to_owned());
     };
     let Some(content) = text("content")?.filter(|content| !content.trim().is_empty()) else {
-        return wrong("content", "is missing or blank; leave messages without text out".to_owned());
+        return wrong(
+            "content",
+            "is missing or blank; leave messages without text out".to_owned(),
+        );
     };
     if content.len() > MESSAGE_BYTES_MAX {
-        return wrong("content", format!("has {} bytes; the limit is {MESSAGE_BYTES_MAX}", content.len()));
+        return wrong(
+            "content",
+            format!("has {} bytes; the limit is {MESSAGE_BYTES_MAX}", content.len()),
+        );
     }
     if content.contains('\0') {
         return wrong("content", "must not hold a NUL character".to_owned());
@@ -170,7 +179,12 @@ pub fn read_message(index: usize, value: &Value, now: Millis, ignored: &mut Igno
                 return wrong("timestamp", "lies more than 5 minutes ahead".to_owned());
             }
             Some(at) => Some(at),
-            None => return wrong("timestamp", "is no ISO 8601 time; write it as 2026-07-28T09:30:00Z".to_owned()),
+            None => {
+                return wrong(
+                    "timestamp",
+                    "is no ISO 8601 time; write it as 2026-07-28T09:30:00Z".to_owned(),
+                );
+            }
         },
     };
     let message_id = text("message_id")?.unwrap_or_default();
@@ -213,7 +227,9 @@ impl Scope {
             "session_id" => &mut self.session_id,
             _ => return Ok(false),
         };
-        let text = string_of(value).map_err(|why| Problem::new(None, name, why))?.unwrap_or_default();
+        let text = string_of(value)
+            .map_err(|why| Problem::new(None, name, why))?
+            .unwrap_or_default();
         check_scope_part(name, text)?;
         text.clone_into(place);
         Ok(true)

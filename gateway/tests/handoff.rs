@@ -63,15 +63,37 @@ async fn a_transcript_travels_as_it_is_and_the_report_says_what_was_done() {
     }
     let warnings = reply.body["warnings"].as_array().expect("warnings");
     assert_eq!(warnings[0], "member 'source' is ignored");
-    assert!(warnings[1].as_str().is_some_and(|text| text.starts_with("extraction_limit")));
-    let sent = running.stub.handoffs.lock().expect("handoffs").pop().expect("a hand-off");
-    assert_eq!((sent.first_position, sent.tool_boundary_splits_blocks, sent.dry_run), (7, true, false));
+    assert!(
+        warnings[1]
+            .as_str()
+            .is_some_and(|text| text.starts_with("extraction_limit"))
+    );
+    let sent = running
+        .stub
+        .handoffs
+        .lock()
+        .expect("handoffs")
+        .pop()
+        .expect("a hand-off");
+    assert_eq!(
+        (sent.first_position, sent.tool_boundary_splits_blocks, sent.dry_run),
+        (7, true, false)
+    );
     let [first, second] = sent.messages.as_slice() else {
         panic!("{:?}", sent.messages)
     };
-    assert_eq!((first.role, first.text.as_str(), first.message_id.as_str()), (1, "hello", "m1"));
+    assert_eq!(
+        (first.role, first.text.as_str(), first.message_id.as_str()),
+        (1, "hello", "m1")
+    );
     assert_eq!((first.timestamp, second.timestamp), (Some(1_767_323_045_000), None));
-    let context = running.stub.contexts.lock().expect("contexts").pop().expect("a context");
+    let context = running
+        .stub
+        .contexts
+        .lock()
+        .expect("contexts")
+        .pop()
+        .expect("a context");
     assert_eq!(context.tenant, "acme");
 }
 
@@ -94,15 +116,25 @@ async fn who_may_not_and_what_cannot_be_read_reaches_no_node() {
         ("", "{".to_owned(), (400, "malformed_request")),
         ("", "{}".to_owned(), (400, "validation_failed")),
         ("", "[".repeat(100), (400, "malformed_request")),
-        ("", json!({"messages": [{"role": "user", "content": ""}]}).to_string(), (400, "validation_failed")),
+        (
+            "",
+            json!({"messages": [{"role": "user", "content": ""}]}).to_string(),
+            (400, "validation_failed"),
+        ),
         ("?dry_run=perhaps", good.clone(), (400, "validation_failed")),
         ("?dryrun=true", good.clone(), (400, "validation_failed")),
-        ("", format!("{good}{}", " ".repeat(16 * 1024 * 1024)), (413, "payload_too_large")),
+        (
+            "",
+            format!("{good}{}", " ".repeat(16 * 1024 * 1024)),
+            (413, "payload_too_large"),
+        ),
     ] {
         let found = post(key.clone(), format!("{PATH}{query}"), body).await;
         assert_eq!((found.0, found.1.as_str()), expect, "{query}");
     }
-    let get = running.request(Method::GET, PATH, Some(&key)).body(Full::new(Bytes::new()));
+    let get = running
+        .request(Method::GET, PATH, Some(&key))
+        .body(Full::new(Bytes::new()));
     let reply = running.send(get.expect("a request")).await;
     assert_eq!(code(&reply), (405, "method_not_allowed".to_owned()));
     let plain = running

@@ -126,4 +126,3 @@ impl<'de> Visitor<'de> for Messages<'_> {
         Ok(())
     }
 }
-

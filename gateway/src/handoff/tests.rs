@@ -22,12 +22,21 @@ fn a_transcript_is_read_with_its_scope_and_what_nobody_reads_is_named() {
         ],
     });
     let found = read(&text.to_string()).expect("a transcript");
-    assert_eq!((found.scope.project.as_str(), found.scope.session_id.as_str()), ("P", "s1"));
+    assert_eq!(
+        (found.scope.project.as_str(), found.scope.session_id.as_str()),
+        ("P", "s1")
+    );
     assert_eq!(found.messages[0].message_id, "m1");
-    assert_eq!(found.messages[1].timestamp.map(|at| at.to_string()).as_deref(), Some("2026-07-28T07:30:00.000Z"));
+    assert_eq!(
+        found.messages[1].timestamp.map(|at| at.to_string()).as_deref(),
+        Some("2026-07-28T07:30:00.000Z")
+    );
     assert_eq!(
         found.ignored.warnings(),
-        ["member 'source' is ignored", "member 'name' of messages is ignored (2 times)"]
+        [
+            "member 'source' is ignored",
+            "member 'name' of messages is ignored (2 times)"
+        ]
     );
 }
 
@@ -52,17 +61,32 @@ fn what_is_wrong_is_named_with_its_place() {
     let message = |fields: Value| json!({"messages": [{"role": "user", "content": "a"}, fields]}).to_string();
     for (text, expect) in [
         ("{\n  \"messages\": [}".to_owned(), "json 2:16 expected value"),
-        ("[]".to_owned(), "json 1:0 invalid type: sequence, expected an object with messages"),
+        (
+            "[]".to_owned(),
+            "json 1:0 invalid type: sequence, expected an object with messages",
+        ),
         ("{}".to_owned(), "field 'messages' is missing"),
         ("{\"messages\": []} x".to_owned(), "json 1:18 trailing characters"),
-        (json!({"messages": {}}).to_string(), "json 1:12 invalid type: map, expected a list of messages"),
-        (json!({"messages": [], "project": 1}).to_string(), "field 'project' must be a string"),
+        (
+            json!({"messages": {}}).to_string(),
+            "json 1:12 invalid type: map, expected a list of messages",
+        ),
+        (
+            json!({"messages": [], "project": 1}).to_string(),
+            "field 'project' must be a string",
+        ),
         (
             json!({"messages": [], "session_id": "s".repeat(257)}).to_string(),
             "field 'session_id' has 257 bytes; the limit is 256",
         ),
-        (message(json!("hi")), "field 'messages[1]' must be an object with role and content"),
-        (message(json!({"content": "a"})), "field 'messages[1].role' is missing; one of user, assistant, system, tool"),
+        (
+            message(json!("hi")),
+            "field 'messages[1]' must be an object with role and content",
+        ),
+        (
+            message(json!({"content": "a"})),
+            "field 'messages[1].role' is missing; one of user, assistant, system, tool",
+        ),
         (
             message(json!({"role": "human", "content": "a"})),
             "field 'messages[1].role' must be one of user, assistant, system, tool",
@@ -96,7 +120,12 @@ fn what_is_wrong_is_named_with_its_place() {
             "field 'messages[1].message_id' has 257 bytes; the limit is 256",
         ),
     ] {
-        assert_eq!(read(&text).err().as_deref(), Some(expect), "{}", &text[..text.len().min(80)]);
+        assert_eq!(
+            read(&text).err().as_deref(),
+            Some(expect),
+            "{}",
+            &text[..text.len().min(80)]
+        );
     }
 }
 
@@ -104,7 +133,10 @@ fn what_is_wrong_is_named_with_its_place() {
 fn a_transcript_has_so_many_messages_and_names_so_many_ignored_members() {
     let one = r#"{"role":"user","content":"a"},"#;
     let many = |count: usize| format!("{{\"messages\":[{}]}}", one.repeat(count).trim_end_matches(','));
-    assert_eq!(read(&many(HANDOFF_MESSAGES_MAX)).map(|found| found.messages.len()), Ok(HANDOFF_MESSAGES_MAX));
+    assert_eq!(
+        read(&many(HANDOFF_MESSAGES_MAX)).map(|found| found.messages.len()),
+        Ok(HANDOFF_MESSAGES_MAX)
+    );
     assert_eq!(
         read(&many(HANDOFF_MESSAGES_MAX + 1)).err().as_deref(),
         Some("field 'messages' has more than 100000 entries; hand the transcript off in parts")
@@ -114,6 +146,12 @@ fn a_transcript_has_so_many_messages_and_names_so_many_ignored_members() {
         fields.insert(format!("f{number:02}"), Value::Null);
     }
     fields.insert("messages".to_owned(), json!([]));
-    let warnings = read(&Value::Object(fields).to_string()).expect("a transcript").ignored.warnings();
-    assert_eq!((warnings.len(), warnings.last().map(String::as_str)), (21, Some("members of other names are ignored (10 times)")));
+    let warnings = read(&Value::Object(fields).to_string())
+        .expect("a transcript")
+        .ignored
+        .warnings();
+    assert_eq!(
+        (warnings.len(), warnings.last().map(String::as_str)),
+        (21, Some("members of other names are ignored (10 times)"))
+    );
 }

@@ -247,10 +247,17 @@ fn report(scope: &Scope, count: usize, reply: &HandoffReply, options: Options, m
             reply.redactions
         ));
     }
-    let reason = if count == 0 { "no_messages" } else { "no_files_over_rest" };
+    let reason = if count == 0 {
+        "no_messages"
+    } else {
+        "no_files_over_rest"
+    };
     let mut report = Map::new();
     for (name, value) in [
-        ("scope", json!({"project": scope.project, "agent_id": scope.agent_id, "session_id": scope.session_id})),
+        (
+            "scope",
+            json!({"project": scope.project, "agent_id": scope.agent_id, "session_id": scope.session_id}),
+        ),
         ("input_message_count", json!(count)),
         ("transcript_records_written", json!(reply.records_written)),
         ("transcript_records_skipped", json!(reply.records_skipped)),
@@ -300,7 +307,10 @@ mod tests {
         );
         for (query, expect) in [
             ("dry_run=maybe", "'dry_run' in the address must be true or false"),
-            ("first_position=-1", "'first_position' in the address must be a whole number"),
+            (
+                "first_position=-1",
+                "'first_position' in the address must be a whole number",
+            ),
             ("dryrun=true", "unknown field 'dryrun'"),
         ] {
             let refused = read(query).expect_err(query);

@@ -242,7 +242,10 @@ fn check_messages(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
         match place {
             None => wrong("I-34", format!("turn {turn} is gone and its message is not")),
             Some(place) if graph.message_turns.get(&place) != Some(turn) => {
-                wrong("I-24", format!("the message of turn {turn} is not found by its identity"));
+                wrong(
+                    "I-24",
+                    format!("the message of turn {turn} is not found by its identity"),
+                );
             }
             Some(_) => {}
         }

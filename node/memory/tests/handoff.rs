@@ -56,42 +56,45 @@ fn store(session: &str, messages: Vec<NewMessage>) -> Command {
 
 /// A memory for each (turn position, span, content).
 fn extract(session: &str, turns: &[u8], memories: &[(u32, (u32, u32), &str)]) -> Command {
-    let memories = memories.iter().zip(100..).map(|((turn, (start, end), content), number)| {
-        let input = StatementInput {
-            label: content,
-            content,
-            kind: Kind::Decision,
-            author: "key:a",
-            observed_at: Millis(500),
-        };
-        NewMemory {
-            id: MemoryId::from_bytes([number + turns.first().copied().unwrap_or(0); 16]),
-            label: (*content).to_owned(),
-            content: (*content).to_owned(),
-            kind: Kind::Decision,
-            tags: Vec::new(),
-            source_prompt: String::new(),
-            confidence: Confidence::Inferred,
-            valid_from: None,
-            default_valid_from: Some(Millis(500)),
-            valid_to: None,
-            due: None,
-            statement: read_statement(&input),
-            rules_version: 1,
-            evidence: NewEvidence {
-                id: EvidenceId::from_bytes([number; 16]),
-                span: Some(NewSpan {
-                    turn: *turn,
-                    start: *start,
-                    end: *end,
-                }),
-                text: (*content).to_owned(),
-                observed_at: Some(Millis(500)),
-            },
-            vector: VectorDraft::Pending,
-            similar: None,
-        }
-    });
+    let memories = memories
+        .iter()
+        .zip(100..)
+        .map(|((turn, (start, end), content), number)| {
+            let input = StatementInput {
+                label: content,
+                content,
+                kind: Kind::Decision,
+                author: "key:a",
+                observed_at: Millis(500),
+            };
+            NewMemory {
+                id: MemoryId::from_bytes([number + turns.first().copied().unwrap_or(0); 16]),
+                label: (*content).to_owned(),
+                content: (*content).to_owned(),
+                kind: Kind::Decision,
+                tags: Vec::new(),
+                source_prompt: String::new(),
+                confidence: Confidence::Inferred,
+                valid_from: None,
+                default_valid_from: Some(Millis(500)),
+                valid_to: None,
+                due: None,
+                statement: read_statement(&input),
+                rules_version: 1,
+                evidence: NewEvidence {
+                    id: EvidenceId::from_bytes([number; 16]),
+                    span: Some(NewSpan {
+                        turn: *turn,
+                        start: *start,
+                        end: *end,
+                    }),
+                    text: (*content).to_owned(),
+                    observed_at: Some(Millis(500)),
+                },
+                vector: VectorDraft::Pending,
+                similar: None,
+            }
+        });
     Command::RememberMessages(Box::new(RememberMessages {
         turns: turns.iter().copied().map(turn_id).collect(),
         remember: Remember {
@@ -151,7 +154,10 @@ impl Shard {
 #[test]
 fn a_message_is_stored_once_whoever_brings_it_again() {
     let mut shard = Shard::default();
-    let first = vec![message(1, "m1", Role::User, "hello"), message(2, "m2", Role::Tool, "ls")];
+    let first = vec![
+        message(1, "m1", Role::User, "hello"),
+        message(2, "m2", Role::Tool, "ls"),
+    ];
     assert_eq!(shard.stored("s", first), (vec![turn_id(1), turn_id(2)], 2));
     // The same two with other turn ids, a new one between, and one of them twice.
     let again = vec![
@@ -160,17 +166,26 @@ fn a_message_is_stored_once_whoever_brings_it_again() {
         message(5, "m2", Role::Tool, "ls"),
         message(6, "m3", Role::System, "be brief"),
     ];
-    assert_eq!(shard.stored("s", again), (vec![turn_id(1), turn_id(4), turn_id(2), turn_id(4)], 1));
+    assert_eq!(
+        shard.stored("s", again),
+        (vec![turn_id(1), turn_id(4), turn_id(2), turn_id(4)], 1)
+    );
     assert_eq!(shard.turns(), 3);
     // Another session knows none of them.
-    assert_eq!(shard.stored("t", vec![message(7, "m1", Role::User, "hello")]), (vec![turn_id(7)], 1));
+    assert_eq!(
+        shard.stored("t", vec![message(7, "m1", Role::User, "hello")]),
+        (vec![turn_id(7)], 1)
+    );
     let order = shard.with_rows(|rows| (0..4).map(|at| rows.turn_at("p", "s", at)).collect::<Vec<_>>());
     assert_eq!(order, [Some(turn_id(1)), Some(turn_id(2)), Some(turn_id(4)), None]);
     let roles = shard.with_rows(|rows| {
         let ids = [1, 2, 4].map(turn_id);
         ids.map(|id| rows.turn(id).map(|turn| (turn.role, turn.turn_index)))
     });
-    assert_eq!(roles, [Some((Role::User, 0)), Some((Role::Tool, 1)), Some((Role::System, 2))]);
+    assert_eq!(
+        roles,
+        [Some((Role::User, 0)), Some((Role::Tool, 1)), Some((Role::System, 2))]
+    );
 }
 
 #[test]
@@ -198,7 +213,13 @@ fn a_name_that_comes_with_other_words_or_another_role_stores_nothing() {
 fn a_turn_is_extracted_from_once_and_its_evidence_points_to_it() {
     let mut shard = Shard::default();
     let said = "Hello. We chose PostgreSQL.";
-    shard.stored("s", vec![message(1, "m1", Role::User, "a question?"), message(2, "m2", Role::User, said)]);
+    shard.stored(
+        "s",
+        vec![
+            message(1, "m1", Role::User, "a question?"),
+            message(2, "m2", Role::User, said),
+        ],
+    );
     let command = extract("s", &[1, 2], &[(1, (7, 27), "We chose PostgreSQL.")]);
     let Outcome::Remembered(remembered) = shard.run(command.clone()) else {
         panic!("not remembered")
@@ -207,7 +228,11 @@ fn a_turn_is_extracted_from_once_and_its_evidence_points_to_it() {
     let (evidence, noted, marks) = shard.with_rows(|rows| {
         let evidence = rows.evidence(memory, 10).pop().map(|(_, evidence)| evidence);
         let noted = rows.turn(turn_id(2)).map(|turn| turn.memories);
-        (evidence, noted, [1, 2].map(|turn| rows.message_of(turn_id(turn)).map(|m| m.extracted)))
+        (
+            evidence,
+            noted,
+            [1, 2].map(|turn| rows.message_of(turn_id(turn)).map(|m| m.extracted)),
+        )
     });
     let span = evidence.expect("evidence").turn.expect("a span");
     assert_eq!((span.turn, span.turn_index, span.role), (turn_id(2), 1, Role::User));
@@ -234,7 +259,10 @@ fn turns_that_do_not_fit_are_refused_and_change_nothing() {
         (extract("s", &[1], &[(1, (0, 1), "hello")]), "validation_failed"),
         (store("s", vec![message(1, "m2", Role::User, "x")]), "already_exists"),
         (
-            store("s", vec![message(5, "m5", Role::User, "x"), message(5, "m6", Role::User, "y")]),
+            store(
+                "s",
+                vec![message(5, "m5", Role::User, "x"), message(5, "m6", Role::User, "y")],
+            ),
             "already_exists",
         ),
     ] {
@@ -245,5 +273,8 @@ fn turns_that_do_not_fit_are_refused_and_change_nothing() {
         assert_eq!(Rejection::code(rejection), expect);
     }
     assert_eq!(shard.turns(), 1);
-    assert_eq!(shard.with_rows(|rows| rows.message_of(turn_id(1)).map(|m| m.extracted)), Some(false));
+    assert_eq!(
+        shard.with_rows(|rows| rows.message_of(turn_id(1)).map(|m| m.extracted)),
+        Some(false)
+    );
 }

@@ -370,7 +370,10 @@ impl World {
 
     /// Some of the turns were never stored, are of another session, or were extracted from: apply must tell.
     fn extract(&mut self, turns: &[u8], text: u8, value: u8) -> Option<Command> {
-        let chosen: Vec<_> = turns.iter().filter_map(|which| Self::pick(&self.handed_off, *which)).collect();
+        let chosen: Vec<_> = turns
+            .iter()
+            .filter_map(|which| Self::pick(&self.handed_off, *which))
+            .collect();
         let (_, project, session) = *chosen.first()?;
         let span = NewSpan {
             turn: 0,
@@ -379,7 +382,8 @@ impl World {
         };
         let statement = Self::statement(text, 0, value, false, false, false);
         let memory = self.memory(text, statement, Kind::Decision, Some(span), true);
-        let Command::Remember(remember) = self.remember(project, &format!("s{session}"), Vec::new(), vec![memory]) else {
+        let Command::Remember(remember) = self.remember(project, &format!("s{session}"), Vec::new(), vec![memory])
+        else {
             unreachable!("remember makes Remember")
         };
         Some(Command::RememberMessages(Box::new(RememberMessages {

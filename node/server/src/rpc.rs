@@ -22,10 +22,10 @@ use tonic::{Request, Response, Status};
 use waggle_proto::wire::memory_service_server::MemoryService;
 use waggle_proto::wire::transcript_service_server::TranscriptService;
 use waggle_proto::wire::{
-    DeleteMemoryReply, DeleteMemoryRequest, HandoffReply, HandoffRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
-    PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply,
-    ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
-    StoreMemoryRequest, UpdateMemoryReply, UpdateMemoryRequest,
+    DeleteMemoryReply, DeleteMemoryRequest, HandoffReply, HandoffRequest, ListScopesReply, ListScopesRequest,
+    ObserveReply, ObserveRequest, PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest,
+    ResolveConflictReply, ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest,
+    StoreMemoryReply, StoreMemoryRequest, UpdateMemoryReply, UpdateMemoryRequest,
 };
 
 use crate::engine::Engine;

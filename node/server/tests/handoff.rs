@@ -85,7 +85,15 @@ impl Running {
     }
 
     async fn end(self) {
-        let Self { folder, node, stop, served, memory, transcripts, .. } = self;
+        let Self {
+            folder,
+            node,
+            stop,
+            served,
+            memory,
+            transcripts,
+            ..
+        } = self;
         drop((memory, transcripts));
         stop.cancel();
         served.await.unwrap();
@@ -198,7 +206,10 @@ async fn identical_hand_offs_at_one_moment_are_one() {
     assert_eq!((sums.0, sums.1), (40, 20));
     let mut running = running;
     let again = running.handoff(running.request("s", conversation(20))).await;
-    assert_eq!((again.records_written, again.logical_turns, again.memories_created), (0, 0, 0));
+    assert_eq!(
+        (again.records_written, again.logical_turns, again.memories_created),
+        (0, 0, 0)
+    );
     let stats = StatsRequest {
         context: Some(running.context()),
         ..StatsRequest::default()
@@ -243,10 +254,22 @@ async fn what_a_node_refuses_it_refuses_before_it_stores() {
             Code::AlreadyExists,
             "messages[1]",
         ),
-        (vec![message(1, "new", "n"), message(9, "x", "")], Code::InvalidArgument, "messages[1].role"),
-        (vec![message(1, "new", "n"), message(1, " ", "")], Code::InvalidArgument, "messages[1].content"),
+        (
+            vec![message(1, "new", "n"), message(9, "x", "")],
+            Code::InvalidArgument,
+            "messages[1].role",
+        ),
+        (
+            vec![message(1, "new", "n"), message(1, " ", "")],
+            Code::InvalidArgument,
+            "messages[1].content",
+        ),
     ] {
-        let refused = running.transcripts.handoff(running.request("s", messages)).await.unwrap_err();
+        let refused = running
+            .transcripts
+            .handoff(running.request("s", messages))
+            .await
+            .unwrap_err();
         assert_eq!(refused.code(), code, "{refused:?}");
         assert!(refused.message().contains(field), "{refused:?}");
     }
@@ -255,8 +278,18 @@ async fn what_a_node_refuses_it_refuses_before_it_stores() {
         ..running.request("s", conversation(2))
     };
     let foreseen = running.handoff(dry).await;
-    assert_eq!((foreseen.records_written, foreseen.records_skipped, foreseen.logical_turns), (2, 2, 1));
+    assert_eq!(
+        (
+            foreseen.records_written,
+            foreseen.records_skipped,
+            foreseen.logical_turns
+        ),
+        (2, 2, 1)
+    );
     let done = running.handoff(running.request("s", conversation(2))).await;
-    assert_eq!((done.records_written, done.records_skipped, done.logical_turns), (2, 2, 1));
+    assert_eq!(
+        (done.records_written, done.records_skipped, done.logical_turns),
+        (2, 2, 1)
+    );
     running.end().await;
 }

@@ -95,7 +95,11 @@ impl Draw {
             14 => TenantKey::AwaitsVector(self.item()),
             15 => TenantKey::Tombstone(self.near_memory()),
             16 => TenantKey::Request(RequestId(self.near_text())),
-            17 => TenantKey::Message(self.near_text(), self.near_text(), MessageId::from_bytes(self.near_id())),
+            17 => TenantKey::Message(
+                self.near_text(),
+                self.near_text(),
+                MessageId::from_bytes(self.near_id()),
+            ),
             _ => TenantKey::MessageOf(TurnId::from_bytes(self.near_id())),
         }
     }

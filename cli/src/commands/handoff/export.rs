@@ -67,7 +67,9 @@ pub(super) fn export(client: &Client, args: &Args, scope: &Scope) -> Result<Expo
         write(&folder, &path, bundle.text.as_bytes())?;
         (files.node_count, files.edge_count) = (bundle.nodes, bundle.edges);
         if bundle.cut {
-            files.warnings.push(format!("the {word} bundle was cut to its token budget"));
+            files
+                .warnings
+                .push(format!("the {word} bundle was cut to its token budget"));
         }
         match format {
             ExportFormat::Markdown => files.markdown_path = Some(path),
@@ -89,12 +91,22 @@ fn fetch_checkpoint(client: &Client, scope: &Scope, out: &mut File) -> anyhow::R
     for (name, value) in scope_fields(scope) {
         path.push_str(&format!("&{name}={}", encoded(value)));
     }
-    client.fetch(&path, &mut Bounded { out, left: CHECKPOINT_BYTES_MAX })
+    client.fetch(
+        &path,
+        &mut Bounded {
+            out,
+            left: CHECKPOINT_BYTES_MAX,
+        },
+    )
 }
 
 /// A session is all of it, whoever spoke in it; without one the agent counts.
 fn scope_fields(scope: &Scope) -> Vec<(&'static str, &str)> {
-    let agent = if scope.session_id.is_empty() { scope.agent_id.as_str() } else { "" };
+    let agent = if scope.session_id.is_empty() {
+        scope.agent_id.as_str()
+    } else {
+        ""
+    };
     let all = [
         ("project", scope.project.as_str()),
         ("agent_id", agent),
@@ -136,11 +148,20 @@ fn scope_word(scope: &Scope) -> &'static str {
 /// In the working directory, named after the narrowest part of the scope.
 fn default_prefix(scope: &Scope) -> PathBuf {
     let parts = [&scope.session_id, &scope.project, &scope.agent_id];
-    let name = parts.into_iter().find(|part| !part.is_empty()).map_or("memory", String::as_str);
+    let name = parts
+        .into_iter()
+        .find(|part| !part.is_empty())
+        .map_or("memory", String::as_str);
     let safe: String = name
         .chars()
         .take(NAME_CHARS_MAX)
-        .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' })
+        .map(|c| {
+            if c.is_alphanumeric() || matches!(c, '-' | '_') {
+                c
+            } else {
+                '-'
+            }
+        })
         .collect();
     PathBuf::from(format!("waggle-handoff-{safe}"))
 }
@@ -182,13 +203,19 @@ fn temporary(folder: &Path) -> Result<NamedTempFile, String> {
 /// Whole or not at all.
 fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), String> {
     let mut file = temporary(folder)?;
-    file.write_all(bytes).map_err(|error| format!("write {}: {error}", path.display()))?;
+    file.write_all(bytes)
+        .map_err(|error| format!("write {}: {error}", path.display()))?;
     persist(file, path)
 }
 
 fn persist(file: NamedTempFile, path: &Path) -> Result<(), String> {
-    let written = file.as_file().sync_all().and_then(|()| file.persist(path).map_err(|error| error.error));
-    written.map(drop).map_err(|error| format!("write {}: {error}", path.display()))
+    let written = file
+        .as_file()
+        .sync_all()
+        .and_then(|()| file.persist(path).map_err(|error| error.error));
+    written
+        .map(drop)
+        .map_err(|error| format!("write {}: {error}", path.display()))
 }
 
 fn digest(file: &mut File) -> io::Result<(String, u64)> {
@@ -215,7 +242,9 @@ struct Bounded<'a> {
 impl Write for Bounded<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            io::Error::other(format!("the checkpoint is longer than {CHECKPOINT_BYTES_MAX} bytes; give a narrower scope"))
+            io::Error::other(format!(
+                "the checkpoint is longer than {CHECKPOINT_BYTES_MAX} bytes; give a narrower scope"
+            ))
         })?;
         self.out.write_all(bytes)?;
         Ok(bytes.len())
@@ -266,8 +295,14 @@ mod tests {
 
     #[test]
     fn a_session_is_checkpointed_whoever_spoke_in_it() {
-        assert_eq!(scope_fields(&scope("p", "a", "s")), [("project", "p"), ("session_id", "s")]);
-        assert_eq!(scope_fields(&scope("p", "a", "")), [("project", "p"), ("agent_id", "a")]);
+        assert_eq!(
+            scope_fields(&scope("p", "a", "s")),
+            [("project", "p"), ("session_id", "s")]
+        );
+        assert_eq!(
+            scope_fields(&scope("p", "a", "")),
+            [("project", "p"), ("agent_id", "a")]
+        );
         assert_eq!(encoded("team/pay ü&a=b"), "team%2Fpay%20%C3%BC%26a%3Db");
     }
 

@@ -89,7 +89,8 @@ impl Failed {
     }
 
     pub(super) fn export(why: String, report: &Value) -> Self {
-        let message = format!("the transcript is stored, its export failed: {why}; run the same command again to export");
+        let message =
+            format!("the transcript is stored, its export failed: {why}; run the same command again to export");
         Self::new(CLUSTER, "export_failed", message)
             .with("transcript_committed", true)
             .with("report", report.clone())
@@ -99,7 +100,11 @@ impl Failed {
     pub(super) fn no_client(error: &anyhow::Error) -> Self {
         let failure = Failure::from_error(error);
         let keyless = failure.exit == failure::CONFIGURATION || failure.what.contains("API key");
-        let code = if keyless { "authentication_failed" } else { "backend_unavailable" };
+        let code = if keyless {
+            "authentication_failed"
+        } else {
+            "backend_unavailable"
+        };
         Self::of(code, &failure)
     }
 
@@ -109,14 +114,20 @@ impl Failed {
     }
 
     fn of(code: &'static str, failure: &Failure) -> Self {
-        let next = failure.next.as_deref().map(|next| format!("; {next}")).unwrap_or_default();
+        let next = failure
+            .next
+            .as_deref()
+            .map(|next| format!("; {next}"))
+            .unwrap_or_default();
         Self::new(CLUSTER, code, format!("{}{next}", failure.what))
     }
 
     /// The cluster said no.
     pub(super) fn refused(status: u16, body: &Value) -> Self {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
-        let said = text("error").unwrap_or("the cluster refused the hand-off without a reason").to_owned();
+        let said = text("error")
+            .unwrap_or("the cluster refused the hand-off without a reason")
+            .to_owned();
         let word = text("error_code").unwrap_or_default();
         let (exit, code) = match (status, word) {
             (401, _) => (CLUSTER, "authentication_failed"),

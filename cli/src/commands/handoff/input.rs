@@ -234,7 +234,10 @@ impl Input {
             line += 1;
             bytes.clear();
             let limit = LINE_BYTES_MAX + 1;
-            let read = (&mut reader).take(limit).read_until(b'\n', &mut bytes).map_err(unreadable)?;
+            let read = (&mut reader)
+                .take(limit)
+                .read_until(b'\n', &mut bytes)
+                .map_err(unreadable)?;
             if read == 0 {
                 return Ok(());
             }
@@ -247,7 +250,9 @@ impl Input {
             }
             let value: Value = serde_json::from_str(text).map_err(|error| {
                 let sentence = error.to_string();
-                let why = sentence.rsplit_once(" at line ").map_or(sentence.as_str(), |(what, _)| what);
+                let why = sentence
+                    .rsplit_once(" at line ")
+                    .map_or(sentence.as_str(), |(what, _)| what);
                 Failed::malformed(line, error.column(), why)
             })?;
             if !take(number, value)? {

@@ -65,7 +65,8 @@ impl Report {
             let sum = number(self.fields.get(name)) + number(answer.get(name));
             self.fields.insert(name.to_owned(), json!(sum));
         }
-        self.fields.insert(TRAILING.to_owned(), json!(number(answer.get(TRAILING))));
+        self.fields
+            .insert(TRAILING.to_owned(), json!(number(answer.get(TRAILING))));
         for warning in answer.get("warnings").and_then(Value::as_array).into_iter().flatten() {
             let Some(warning) = warning.as_str() else { continue };
             if self.warnings.len() < WARNINGS_MAX && !self.warnings.iter().any(|known| known == warning) {
@@ -78,7 +79,8 @@ impl Report {
     pub(super) fn not_skipped(&mut self, count: u64) {
         let name = "transcript_records_skipped";
         let skipped = self.fields.get(name).and_then(Value::as_u64).unwrap_or(0);
-        self.fields.insert(name.to_owned(), json!(skipped.saturating_sub(count)));
+        self.fields
+            .insert(name.to_owned(), json!(skipped.saturating_sub(count)));
     }
 
     pub(super) fn count(&self, name: &str) -> u64 {
@@ -100,7 +102,10 @@ impl Report {
             ("export_edge_count", json!(files.edge_count)),
             ("checkpoint_path", json!(files.checkpoint_path.display().to_string())),
             ("checkpoint_scope", json!(files.checkpoint_scope)),
-            ("checkpoint_manifest_path", json!(files.manifest_path.display().to_string())),
+            (
+                "checkpoint_manifest_path",
+                json!(files.manifest_path.display().to_string()),
+            ),
         ] {
             self.fields.insert(name.to_owned(), value);
         }

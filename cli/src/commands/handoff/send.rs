@@ -108,7 +108,8 @@ fn message_json(message: &Message) -> Value {
 pub(super) fn send(client: &Client, args: &Args, input: &mut Input, report: &mut Report) -> Result<(), Failed> {
     if args.dry_run {
         return in_parts(input, TO_CHECK, |scope, part| {
-            let answer = call(client, args, scope, part, true)?.map_err(|(status, body)| Failed::refused(status, &body))?;
+            let answer =
+                call(client, args, scope, part, true)?.map_err(|(status, body)| Failed::refused(status, &body))?;
             report.add(&answer);
             Ok(())
         });
@@ -117,7 +118,9 @@ pub(super) fn send(client: &Client, args: &Args, input: &mut Input, report: &mut
     if input.has_ids() && input.count() > TO_STORE.messages_good {
         in_parts(input, TO_CHECK, |scope, part| {
             let answer = call(client, args, scope, part, true)?;
-            answer.map(drop).map_err(|(status, body)| Failed::refused(status, &body))
+            answer
+                .map(drop)
+                .map_err(|(status, body)| Failed::refused(status, &body))
         })?;
     }
     in_parts(input, TO_STORE, |scope, part| store(client, args, scope, part, report))
@@ -163,7 +166,11 @@ fn store(client: &Client, args: &Args, scope: &Scope, part: &Part, report: &mut 
         let failed = || {
             let stored = report.count("transcript_records_written");
             let failed = Failed::refused(status, &body);
-            if stored > 0 { failed.with("transcript_records_written", stored) } else { failed }
+            if stored > 0 {
+                failed.with("transcript_records_written", stored)
+            } else {
+                failed
+            }
         };
         match body.get("details").filter(|_| again) {
             Some(done) if continued < CONTINUED_MAX => {
@@ -197,7 +204,11 @@ fn call(client: &Client, args: &Args, scope: &Scope, part: &Part, dry_run: bool)
     let (status, body) = client
         .exchange(&path, &part.body(scope))
         .map_err(|error| Failed::unreachable(&Failure::from_error(&error)))?;
-    Ok(if (200..300).contains(&status) { Ok(body) } else { Err((status, body)) })
+    Ok(if (200..300).contains(&status) {
+        Ok(body)
+    } else {
+        Err((status, body))
+    })
 }
 
 /// As long as the cluster asks for.

@@ -138,11 +138,7 @@ pub(super) fn apply_remember(tx: &mut Transaction<'_>, command: &RememberMessage
 }
 
 /// The turns of a command: all there, each once, all in its session.
-fn stored_turns(
-    tx: &Transaction<'_>,
-    command: &RememberMessages,
-    project_key: &str,
-) -> Result<Vec<Turn>, Rejection> {
+fn stored_turns(tx: &Transaction<'_>, command: &RememberMessages, project_key: &str) -> Result<Vec<Turn>, Rejection> {
     let mut seen = BTreeSet::new();
     let mut turns = Vec::with_capacity(command.turns.len());
     for id in &command.turns {

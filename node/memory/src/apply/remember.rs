@@ -102,10 +102,7 @@ pub(super) fn check_turns<'a>(
 
 /// No memory is there already, and every span lies in the text of its turn.
 pub(super) fn check_memories(tx: &Transaction<'_>, command: &Remember, texts: &[&str]) -> Result<(), Rejection> {
-    command
-        .memories
-        .iter()
-        .try_for_each(|new| check_memory(tx, new, texts))
+    command.memories.iter().try_for_each(|new| check_memory(tx, new, texts))
 }
 
 fn check_memory(tx: &Transaction<'_>, new: &NewMemory, texts: &[&str]) -> Result<(), Rejection> {

@@ -104,7 +104,12 @@ impl Handoff {
                 self.reply.messages_left = count(rest.len());
                 return Ok(false);
             }
-            let size = |at: &usize| messages.get(*at).and_then(Option::as_ref).map_or(0, |given| given.text.len());
+            let size = |at: &usize| {
+                messages
+                    .get(*at)
+                    .and_then(Option::as_ref)
+                    .map_or(0, |given| given.text.len())
+            };
             let (batch, later) = rest.split_at(batch_length(rest.iter().map(size)));
             rest = later;
             let taken: Vec<(usize, Given)> = batch
@@ -155,7 +160,10 @@ impl Handoff {
                 let index = usize::try_from(position).ok().and_then(|at| positions.get(at));
                 Err(CallError::message_id_reused(index.map_or(0, |(_, index)| *index)))
             }
-            _ => Err(CallError::halted("store messages", &"the outcome is of another command")),
+            _ => Err(CallError::halted(
+                "store messages",
+                &"the outcome is of another command",
+            )),
         }
     }
 

@@ -134,7 +134,12 @@ pub(super) fn checked_moment(given: Option<i64>, now: Millis) -> Result<Millis, 
 }
 
 /// Extraction takes up to 50 ms for the longest texts, so it runs beside the async threads.
-pub(super) async fn extracted(call: &Call, user: &str, assistant: &str, observed_at: Millis) -> Result<Extraction, CallError> {
+pub(super) async fn extracted(
+    call: &Call,
+    user: &str,
+    assistant: &str,
+    observed_at: Millis,
+) -> Result<Extraction, CallError> {
     let (user, assistant, author) = (user.to_owned(), assistant.to_owned(), call.principal.0.clone());
     call.engine
         .blocking(move |_| {

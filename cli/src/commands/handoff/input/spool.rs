@@ -13,18 +13,24 @@ const PIECE_BYTES: usize = 64 * 1024;
 const PIECES_MAX: usize = 4;
 
 pub(super) fn spool(args: &Args) -> Result<File, Failed> {
-    let mut spooled = tempfile::tempfile().map_err(|error| Failed::internal(format!("make a temporary file: {error}")))?;
+    let mut spooled =
+        tempfile::tempfile().map_err(|error| Failed::internal(format!("make a temporary file: {error}")))?;
     if args.input == "-" {
         copy_standard_input(args, &mut spooled)?;
     } else {
         let open = File::open(&args.input).and_then(|file| {
             let folder = file.metadata()?.is_dir();
-            if folder { Err(io::Error::other("it is a folder")) } else { Ok(file) }
+            if folder {
+                Err(io::Error::other("it is a folder"))
+            } else {
+                Ok(file)
+            }
         });
         let file = open.map_err(|error| Failed::not_found(&args.input, &error.to_string()))?;
         // One byte more than is allowed tells a long input from one that fits.
         let mut bounded = file.take(args.max_input_bytes.saturating_add(1));
-        let copied = io::copy(&mut bounded, &mut spooled).map_err(|error| Failed::not_found(&args.input, &error.to_string()))?;
+        let copied =
+            io::copy(&mut bounded, &mut spooled).map_err(|error| Failed::not_found(&args.input, &error.to_string()))?;
         if copied > args.max_input_bytes {
             return Err(Failed::too_large(args.max_input_bytes));
         }
@@ -63,7 +69,9 @@ fn copy_standard_input(args: &Args, spooled: &mut File) -> Result<(), Failed> {
             Err(RecvTimeoutError::Timeout) => {
                 return Err(Failed::read_timeout(args.read_timeout_seconds.unwrap_or_default()));
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(Failed::internal("the reader of the standard input ended")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failed::internal("the reader of the standard input ended"));
+            }
         };
         if piece.is_empty() {
             return Ok(());

@@ -158,7 +158,11 @@ async fn remember(call: &Call, scope: &Scope, blocks: Blocks, read: &mut Read) -
             links,
         },
     };
-    match call.propose(Command::RememberMessages(Box::new(command))).await?.outcome {
+    match call
+        .propose(Command::RememberMessages(Box::new(command)))
+        .await?
+        .outcome
+    {
         Outcome::Remembered(remembered) => {
             read.add(&remembered);
             read.over_limit |= over_limit;
@@ -176,7 +180,9 @@ async fn remember(call: &Call, scope: &Scope, blocks: Blocks, read: &mut Read) -
 /// Drafts in their command form, with vectors.
 async fn planned(call: &Call, blocks: &Blocks, extraction: Extraction) -> Vec<NewMemory> {
     let texts = extraction.drafts.iter();
-    let texts: Vec<String> = texts.map(|draft| plan::meaning_of(&draft.label, &draft.content)).collect();
+    let texts: Vec<String> = texts
+        .map(|draft| plan::meaning_of(&draft.label, &draft.content))
+        .collect();
     let mut vectors = if texts.is_empty() {
         Vec::new().into_iter()
     } else {
@@ -199,7 +205,11 @@ async fn planned(call: &Call, blocks: &Blocks, extraction: Extraction) -> Vec<Ne
 
 impl Read {
     fn add(&mut self, remembered: &Remembered) {
-        let reused = remembered.memories.iter().filter(|stored| stored.merged.is_some()).count();
+        let reused = remembered
+            .memories
+            .iter()
+            .filter(|stored| stored.merged.is_some())
+            .count();
         let created = remembered.memories.len() - reused;
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         self.done = true;

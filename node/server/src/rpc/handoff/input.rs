@@ -45,7 +45,10 @@ pub(super) fn checked(
     if messages.len() > MESSAGES_MAX {
         return Err(CallError::invalid(
             "messages",
-            format!("{} messages; at most {MESSAGES_MAX}, send the rest in another call", messages.len()),
+            format!(
+                "{} messages; at most {MESSAGES_MAX}, send the rest in another call",
+                messages.len()
+            ),
         ));
     }
     let mut seen: HashMap<MessageId, Fingerprint> = HashMap::with_capacity(messages.len());
@@ -83,7 +86,10 @@ fn check_one(index: usize, message: HandoffMessage, first_position: u64, now: Mi
     }
     let id = message.message_id;
     if id.len() > MESSAGE_ID_BYTES_MAX {
-        return wrong("message_id", format!("{} bytes; at most {MESSAGE_ID_BYTES_MAX}", id.len()));
+        return wrong(
+            "message_id",
+            format!("{} bytes; at most {MESSAGE_ID_BYTES_MAX}", id.len()),
+        );
     }
     let timestamp = message.timestamp.map(Millis);
     if timestamp.is_some_and(|at| at > now.plus(AHEAD_MAX)) {

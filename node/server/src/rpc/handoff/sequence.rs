@@ -46,7 +46,10 @@ impl Sequence {
         let project = scope.project_key();
         let mut given = Vec::with_capacity(messages.len());
         for part in messages.chunks(LOOKUPS_MAX) {
-            let asked: Vec<_> = part.iter().map(|one| (one.index, one.identity, one.content, one.role)).collect();
+            let asked: Vec<_> = part
+                .iter()
+                .map(|one| (one.index, one.identity, one.content, one.role))
+                .collect();
             let (project, session) = (project.clone(), scope.session_id.clone());
             let found = call
                 .read(move |_, rows| {
@@ -70,7 +73,9 @@ impl Sequence {
                 .await?;
             given.extend(found);
         }
-        let first = given.iter().find(|place| matches!(place.role, Role::User | Role::Assistant));
+        let first = given
+            .iter()
+            .find(|place| matches!(place.role, Role::User | Role::Assistant));
         let mut places = match first.filter(|_| continues).copied() {
             Some(first) => {
                 let start = given.first().and_then(|place| place.turn);
@@ -112,7 +117,9 @@ impl Sequence {
     /// The turns of a logical turn that are to be read, user block first.
     pub(super) fn turns_of(&self, pair: &LogicalTurn) -> Vec<TurnId> {
         let members = pair.user.iter().chain(&pair.assistant);
-        let open = members.filter_map(|at| self.places.get(*at)).filter(|place| !place.extracted);
+        let open = members
+            .filter_map(|at| self.places.get(*at))
+            .filter(|place| !place.extracted);
         open.filter_map(|place| place.turn).collect()
     }
 
@@ -125,7 +132,10 @@ impl Sequence {
                 continue;
             }
             let known = match members.iter().find_map(turn_at) {
-                Some(turn) => call.read(move |_, rows| Ok(rows.turn(turn).map(|turn| turn.pair))).await?,
+                Some(turn) => {
+                    call.read(move |_, rows| Ok(rows.turn(turn).map(|turn| turn.pair)))
+                        .await?
+                }
                 None => None,
             };
             let id = known.unwrap_or_else(plan::new_pair_id);
@@ -155,13 +165,7 @@ impl Sequence {
 /// The block that the transcript goes on from, oldest first: before an assistant's message the assistant block and the
 /// user block that it answers, before a user's message the user block that nobody has answered. Turns of other calls end
 /// it: those calls extracted from them.
-fn places_before(
-    rows: TenantRows<'_>,
-    project: &str,
-    session: &str,
-    start: Option<TurnId>,
-    role: Role,
-) -> Vec<Place> {
+fn places_before(rows: TenantRows<'_>, project: &str, session: &str, start: Option<TurnId>, role: Role) -> Vec<Place> {
     let end = match start {
         Some(turn) => rows.turn(turn).map_or(0, |turn| turn.turn_index),
         None => rows.session(project, session).map_or(0, |session| session.turn_count),
