@@ -16,6 +16,8 @@ use crate::failure::{self, Failure, exit_of_status};
 
 /// A little more than the longest call of a gateway.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(55);
+/// As long as a gateway lets a whole graph go out, and a little more.
+const FETCH_TIME_MAX: Duration = Duration::from_secs(620);
 
 /// As long as a gateway lets a whole graph go in or out, and a little more.
 const TRANSFER_TIME_MAX: Duration = Duration::from_secs(620);
@@ -120,6 +122,39 @@ impl Client {
 
     pub(crate) fn delete(&self, path: &str) -> Result<Value> {
         block_on(self.send(self.http.delete(self.address(path))))
+    }
+
+    /// Posts, and gives status and body of whatever the gateway answers.
+    pub(crate) fn exchange(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
+        block_on(async {
+            let request = self.http.post(self.address(path)).json(body).bearer_auth(&self.key);
+            let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+            let status = response.status().as_u16();
+            let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+            Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
+        })
+    }
+
+    /// Streams an answer to `out`.
+    pub(crate) fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<()> {
+        block_on(async {
+            let request = self
+                .http
+                .get(self.address(path))
+                .timeout(FETCH_TIME_MAX)
+                .bearer_auth(&self.key);
+            let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
+            let status = response.status().as_u16();
+            if !(200..300).contains(&status) {
+                let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+                let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+                return Err(refused(&body, status, &format!("{} answered {status}", self.base)).into());
+            }
+            while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+                out.write_all(&piece).context("write what was fetched")?;
+            }
+            out.flush().context("write what was fetched")
+        })
     }
 
     /// Calls an MCP tool and gives its structured content and its text.
@@ -297,7 +332,7 @@ fn is_loopback(url: &str) -> bool {
 }
 
 /// Client commands do one thing after the other: one thread is enough.
-fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -59,6 +59,9 @@ enum Command {
     Export(commands::transfer::Export),
     /// Take a file in that `waggle export` wrote.
     Import(commands::transfer::Import),
+    /// Hand a whole transcript over to memory.
+    #[command(name = "ingest-transcript-handoff")]
+    IngestTranscriptHandoff(Box<commands::handoff::Args>),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -82,7 +85,11 @@ enum Command {
 fn main() -> ExitCode {
     // First of all: TLS without a provider would panic later.
     waggle_config::certificates::install_provider();
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return commands::handoff::wrong_arguments(&error),
+    };
+    let outcome = match cli.command {
         Command::Dev(args) => roles::dev::run(args),
         Command::Node(args) => roles::node::run(args),
         Command::Gateway(args) => roles::gateway::run(args),
@@ -93,6 +100,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => commands::replay::run(args),
         Command::Export(args) => commands::transfer::export(args),
         Command::Import(args) => commands::transfer::import(args),
+        Command::IngestTranscriptHandoff(args) => return commands::handoff::run(&args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

@@ -57,6 +57,10 @@ bounds! {
     Bytes BODY_BYTES_MAX = 4 * MIB, costs "that many bytes for each call in flight";
     /// Body of a batch of transcript turns.
     Bytes TRANSCRIPT_BATCH_BYTES_MAX = 8 * MIB, costs "that many bytes for each batch in flight";
+    /// Body of a hand-off, a whole transcript at once.
+    Bytes HANDOFF_BYTES_MAX = 16 * MIB, costs "that many bytes, and as many again for its messages, for each hand-off in flight";
+    /// Messages of a hand-off.
+    Count HANDOFF_MESSAGES_MAX = 100_000, costs "about 200 bytes each while the hand-off runs, besides their texts";
     /// A user message, an assistant's answer, a text to decompose.
     Bytes MESSAGE_BYTES_MAX = MIB, costs "one log entry of this size, kept by every replica";
     /// Content of a memory.
@@ -250,6 +254,8 @@ const _: () = {
     // A turn is two messages, and one entry holds it with what is extracted from it.
     assert!(2 * MESSAGE_BYTES_MAX < ENTRY_BYTES_MAX && ENTRY_BYTES_MAX < PROPOSAL_BYTES_IN_FLIGHT_MAX);
     assert!(BODY_BYTES_MAX < RPC_BYTES_MAX && ENTRY_BYTES_MAX < RPC_BYTES_MAX);
+    // A hand-off travels to its node in one message, with about twenty bytes for each of its messages.
+    assert!(HANDOFF_BYTES_MAX + 64 * HANDOFF_MESSAGES_MAX < RPC_BYTES_MAX);
     assert!(TOKEN_BUDGET_MIN < TOKEN_BUDGET_DEFAULT && TOKEN_BUDGET_DEFAULT < TOKEN_BUDGET_MAX);
     assert!(CALL_TIME_DEFAULT.as_millis() <= CALL_TIME_MAX.as_millis());
     // A revocation must be felt within five seconds.

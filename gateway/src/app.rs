@@ -21,7 +21,7 @@ use crate::cursor::Cursors;
 use crate::http::gate::{Endpoint, Inner};
 use crate::http::host_origin::HostOrigin;
 use crate::http::listener::Listener;
-use crate::http::{admin, api, gate, health, transfer};
+use crate::http::{admin, api, gate, handoff, health, transfer};
 use crate::limits::RateLimits;
 use crate::mcp::read_point::ReadPoints;
 use crate::mcp::schema::{ToolSet, tool_list_bytes};
@@ -195,6 +195,7 @@ fn public_router(app: &Arc<App>, with_fixtures: bool, abandon: &CancellationToke
     let mut router = Router::new()
         .merge(health::public_routes())
         .merge(api::routes())
+        .route(handoff::PATH, any(handoff::handle))
         .merge(transfer::routes());
     for set in ToolSet::ALL {
         let service = server::service(Arc::clone(app), set, abandon);

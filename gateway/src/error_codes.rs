@@ -21,6 +21,7 @@ pub const ERROR_CODES: &[(&str, u16)] = &[
     ("version_conflict", 409),
     ("conflict_resolution_failed", 409),
     ("already_exists", 409),
+    ("message_id_reused", 409),
     ("payload_too_large", 413),
     ("unsupported_media_type", 415),
     ("limit_exceeded", 422),

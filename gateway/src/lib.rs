@@ -21,6 +21,7 @@ mod seal;
 mod transfer;
 
 pub mod error_codes;
+pub mod handoff;
 pub mod keys;
 
 mod http;

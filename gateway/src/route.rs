@@ -20,6 +20,7 @@ use waggle_proto::wire::error_detail::Family;
 use waggle_proto::wire::insight_service_client::InsightServiceClient;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
+use waggle_proto::wire::transcript_service_client::TranscriptServiceClient;
 use waggle_proto::wire::transfer_service_client::TransferServiceClient;
 use waggle_proto::wire::{self, CallContext, ErrorDetail};
 
@@ -106,6 +107,25 @@ impl Cluster {
     {
         self.owner(caller, call, |channel, context, left| {
             let client = InsightServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        })
+        .await
+    }
+
+    /// Calls TranscriptService at the owner of the caller's tenant.
+    pub(crate) async fn transcripts<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(TranscriptServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.owner(caller, call, |channel, context, left| {
+            let client = TranscriptServiceClient::new(channel)
                 .max_decoding_message_size(RPC_BYTES_MAX)
                 .max_encoding_message_size(RPC_BYTES_MAX);
             send(client, context, left)

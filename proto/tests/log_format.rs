@@ -242,6 +242,8 @@ fn entries_of_every_release_keep_their_bytes_and_meaning() {
         "revoke_key",
         "import_records",
         "delete_link",
+        "store_messages",
+        "remember_messages",
     ];
     for (command, name) in NAMES.iter().enumerate() {
         check_golden(

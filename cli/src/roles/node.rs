@@ -184,6 +184,7 @@ impl RunningNode {
                 .add_service(services.memory())
                 .add_service(services.insight())
                 .add_service(services.transfer())
+                .add_service(services.transcripts())
                 .add_service(services.meta());
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
@@ -209,6 +210,7 @@ impl RunningNode {
             .add_service(services.memory())
             .add_service(services.insight())
             .add_service(services.transfer())
+            .add_service(services.transcripts())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
             if let Err(error) = server

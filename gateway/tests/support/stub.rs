@@ -17,6 +17,7 @@ use waggle_proto::wire::error_detail::Family;
 use waggle_proto::wire::insight_service_server::InsightServiceServer;
 use waggle_proto::wire::memory_service_server::{MemoryService, MemoryServiceServer};
 use waggle_proto::wire::meta_service_server::{MetaService, MetaServiceServer};
+use waggle_proto::wire::transcript_service_server::{TranscriptService, TranscriptServiceServer};
 use waggle_proto::wire::transfer_service_server::TransferServiceServer;
 use waggle_proto::wire::*;
 
@@ -33,6 +34,9 @@ pub struct Stub {
     pub failures: Mutex<Vec<Status>>,
     /// What exports read and imports write.
     pub graphs: super::graphs::Graphs,
+    pub handoffs: Mutex<Vec<HandoffRequest>>,
+    /// What a hand-off answers.
+    pub handoff_reply: Mutex<HandoffReply>,
     pub placements_read: AtomicUsize,
     pub keys_read: AtomicUsize,
     /// No key can be looked up: the meta shard is away.
@@ -141,6 +145,10 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
         .add_service(MemoryServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(InsightServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(TransferServiceServer::new(Shared(Arc::clone(&stub))))
+        .add_service(
+            TranscriptServiceServer::new(Shared(Arc::clone(&stub)))
+                .max_decoding_message_size(waggle_config::limits::RPC_BYTES_MAX),
+        )
         .add_service(MetaServiceServer::new(Shared(stub)));
     tokio::spawn(services.serve_with_incoming(incoming));
     let connector = tower::service_fn(move |_: http::Uri| {
@@ -157,6 +165,16 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
 pub struct Shared(pub(super) Arc<Stub>);
 
 type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl TranscriptService for Shared {
+    async fn handoff(&self, request: Request<HandoffRequest>) -> Answer<HandoffReply> {
+        let mut request = request.into_inner();
+        self.0.enter(request.context.take())?;
+        self.0.handoffs.lock().expect("handoffs").push(request);
+        Ok(Response::new(*self.0.handoff_reply.lock().expect("reply")))
+    }
+}
 
 #[tonic::async_trait]
 impl MemoryService for Shared {

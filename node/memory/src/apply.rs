@@ -5,6 +5,7 @@
 mod conflicts;
 mod delete;
 mod duplicates;
+mod handoff;
 pub(crate) mod import;
 mod links;
 mod meta;
@@ -77,6 +78,8 @@ fn execute(tables: &mut dyn Tables, stamp: Stamp, entry: &Entry, effects: &mut E
         Command::ResolveConflict(command) => resolve::apply_resolve(&mut tx, command),
         Command::ImportRecords(command) => import::apply_import(&mut tx, command),
         Command::AttachVectors(command) => Ok(vectors::apply_attach(&mut tx, command)),
+        Command::StoreMessages(command) => handoff::apply_store(&mut tx, command),
+        Command::RememberMessages(command) => handoff::apply_remember(&mut tx, command),
         _ => Ok(Outcome::Done),
     }?;
     tx.finish();

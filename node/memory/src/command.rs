@@ -1,6 +1,7 @@
 //! Replicated intents. A command has no behaviour: everything uncertain (ids, times, vectors, extracted drafts) was
 //! decided before the proposal and is carried inside. `apply` gives each its effect.
 
+use crate::handoff::{RememberMessages, StoreMessages};
 use crate::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
 use crate::import::ImportRecords;
 use crate::kind::{Confidence, Kind, Origin, Relationship, Role};
@@ -79,6 +80,10 @@ pub enum Command {
         /// None for an operator of the whole cluster, else the tenant whose key it must be.
         of_tenant: Option<TenantId>,
     },
+    /// Store messages of a transcript, each once.
+    StoreMessages(Box<StoreMessages>),
+    /// Store what was extracted from stored messages, once.
+    RememberMessages(Box<RememberMessages>),
 }
 
 impl Command {
@@ -92,6 +97,8 @@ impl Command {
             Self::ResolveConflict(c) => Some(&c.tenant),
             Self::AttachVectors(c) => Some(&c.tenant),
             Self::ImportRecords(c) => Some(&c.tenant),
+            Self::StoreMessages(c) => Some(&c.tenant),
+            Self::RememberMessages(c) => Some(&c.remember.tenant),
             Self::ExpireRequests { .. }
             | Self::InitCluster(_)
             | Self::CreateTenant(_)

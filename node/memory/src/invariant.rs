@@ -31,6 +31,9 @@ struct Graph {
     memories: BTreeMap<MemoryId, Memory>,
     links: BTreeMap<LinkId, Link>,
     turns: BTreeMap<crate::id::TurnId, Turn>,
+    /// Messages by identity, and what is kept of them by turn.
+    message_turns: BTreeMap<(String, String, crate::id::MessageId), crate::id::TurnId>,
+    messages: BTreeMap<crate::id::TurnId, crate::handoff::Message>,
     turn_positions: BTreeMap<(String, String, u32), crate::id::TurnId>,
     fingerprints: BTreeSet<(String, Form, u64, MemoryId)>,
     link_rows: usize,
@@ -74,6 +77,13 @@ fn collect(graph: &mut Graph, key: &TenantKey, row: &Row) {
             graph
                 .turn_positions
                 .insert((project.clone(), session.clone(), *index), *id);
+        }
+        (TenantKey::Message(project, session, identity), Row::TurnId(turn)) => {
+            let place = (project.clone(), session.clone(), *identity);
+            graph.message_turns.insert(place, *turn);
+        }
+        (TenantKey::MessageOf(turn), Row::Message(message)) => {
+            graph.messages.insert(*turn, *message);
         }
         (TenantKey::Session(project, session), Row::Session(row)) => {
             graph
@@ -160,6 +170,7 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
             );
         }
     }
+    check_messages(graph, &mut wrong);
     check_fingerprints(graph, &mut wrong);
     check_counters(graph, &mut wrong);
     found
@@ -218,6 +229,30 @@ fn check_memory(graph: &Graph, memory: &Memory, wrong: &mut impl FnMut(&'static 
                 memory.link_count, memory.open_conflict_count
             ),
         );
+    }
+}
+
+/// Every message belongs to a turn that is there, and both rows of it name each other.
+fn check_messages(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
+    for (turn, message) in &graph.messages {
+        let place = graph.turns.get(turn).map(|turn| {
+            let scope = &turn.scope;
+            (scope.project_key(), scope.session_id.clone(), message.identity)
+        });
+        match place {
+            None => wrong("I-34", format!("turn {turn} is gone and its message is not")),
+            Some(place) if graph.message_turns.get(&place) != Some(turn) => {
+                wrong(
+                    "I-24",
+                    format!("the message of turn {turn} is not found by its identity"),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    if graph.messages.len() != graph.message_turns.len() {
+        let (kept, named) = (graph.messages.len(), graph.message_turns.len());
+        wrong("I-24", format!("{named} identities for {kept} messages"));
     }
 }
 

@@ -21,6 +21,7 @@ pub mod outcome;
 pub mod tables;
 
 pub mod apply;
+pub mod handoff;
 pub mod invariant;
 
 pub mod extract;

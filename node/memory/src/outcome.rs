@@ -60,6 +60,20 @@ pub enum Outcome {
     Imported(Box<Imported>),
     /// Commands without an answer of interest.
     Done,
+    /// StoreMessages.
+    MessagesStored {
+        /// The turn of every message, in the order of the command: a new one, or the one stored before.
+        turns: Vec<TurnId>,
+        /// How many of them are new.
+        written: u32,
+    },
+    /// StoreMessages: a message says something else than the stored one with its identity. Nothing was stored.
+    MessageReused {
+        /// Position in the command.
+        position: u32,
+    },
+    /// RememberMessages: one of the turns was extracted from before. Nothing was stored.
+    AlreadyExtracted,
     /// Refused; nothing was changed.
     Rejected(Rejection),
 }

@@ -9,7 +9,8 @@ pub mod model;
 pub mod overlay;
 pub mod typed;
 
-use crate::id::{LinkId, MemoryId, RequestId, TenantId, TurnId};
+use crate::handoff::Message;
+use crate::id::{LinkId, MemoryId, MessageId, RequestId, TenantId, TurnId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, Tombstone, Vector, Version};
@@ -128,6 +129,10 @@ pub enum TenantKey {
     Tombstone(MemoryId),
     /// The outcome of a request id.
     Request(RequestId),
+    /// The turn of a message: project key, session, identity.
+    Message(String, String, MessageId),
+    /// What is kept of the message that a turn was made from.
+    MessageOf(TurnId),
 }
 
 /// A row.
@@ -169,6 +174,8 @@ pub enum Row {
     Tombstone(Tombstone),
     /// The outcome of a request.
     Request(RequestRow),
+    /// A message of a transcript.
+    Message(Message),
     /// An index row that says everything by its key.
     Mark,
 }

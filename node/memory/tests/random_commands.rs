@@ -8,7 +8,8 @@ use waggle_memory::command::{
     ResolveConflict, StoreLink, UpdateMemory,
 };
 use waggle_memory::export::{Export, ExportKinds, ExportScope};
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
+use waggle_memory::handoff::{NewMessage, RememberMessages, StoreMessages};
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, MessageId, PairId, Principal, RequestId, TenantId, TurnId};
 use waggle_memory::import::prepare::Preparation;
 use waggle_memory::import::{ImportRecords, ImportStrategy};
 use waggle_memory::invariant;
@@ -69,6 +70,16 @@ enum Step {
     Unlink {
         which: u8,
     },
+    HandOff {
+        project: u8,
+        session: u8,
+        messages: Vec<(u8, u8)>,
+    },
+    Extract {
+        turns: Vec<u8>,
+        text: u8,
+        value: u8,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -88,6 +99,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (1..4u8, any::<u8>(), any::<bool>())
             .prop_map(|(strategy, change, keep)| Step::Import { strategy, change, keep }),
         1 => any::<u8>().prop_map(|which| Step::Unlink { which }),
+        2 => (0..2u8, 0..3u8, proptest::collection::vec((0..6u8, 0..2u8), 0..4))
+            .prop_map(|(project, session, messages)| Step::HandOff { project, session, messages }),
+        2 => (proptest::collection::vec(any::<u8>(), 0..3), 0..12u8, 0..3u8)
+            .prop_map(|(turns, text, value)| Step::Extract { turns, text, value }),
     ]
 }
 
@@ -104,6 +119,8 @@ struct World {
     /// What the tenant holds, and what an earlier export had.
     records: Vec<Record>,
     older: Vec<Record>,
+    /// Turns of handed-off messages, with project and session.
+    handed_off: Vec<(TurnId, u8, u8)>,
 }
 
 impl World {
@@ -271,6 +288,12 @@ impl World {
                 }
                 self.remember(*project, &format!("s{session}"), vec![turn], memories)
             }
+            Step::HandOff {
+                project,
+                session,
+                messages,
+            } => self.hand_off(*project, *session, messages),
+            Step::Extract { turns, text, value } => self.extract(turns, *text, *value)?,
             Step::Link { a, b, relationship } => {
                 let id = LinkId::from_bytes(self.bytes());
                 self.links.push(id);
@@ -376,6 +399,61 @@ impl World {
                 .into_iter()
                 .filter_map(|record| prepared.prepare(record))
                 .collect(),
+        })))
+    }
+
+    fn hand_off(&mut self, project: u8, session: u8, messages: &[(u8, u8)]) -> Command {
+        let messages = messages
+            .iter()
+            .map(|(identity, content)| {
+                let id = TurnId::from_bytes(self.bytes());
+                self.handed_off.push((id, project, session));
+                NewMessage {
+                    identity: MessageId::from_bytes([*identity; 16]),
+                    content: Fingerprint(u64::from(*content)),
+                    pair: PairId::from_bytes(self.bytes()),
+                    turn: NewTurn {
+                        id,
+                        role: Role::Assistant,
+                        text: "something was handed over".to_owned(),
+                        observed_at: Millis(1_000),
+                        vector: VectorDraft::Pending,
+                    },
+                }
+            })
+            .collect();
+        let Command::Remember(remember) = self.remember(project, &format!("s{session}"), Vec::new(), Vec::new()) else {
+            unreachable!("remember makes Remember")
+        };
+        Command::StoreMessages(Box::new(StoreMessages {
+            tenant: remember.tenant,
+            scope: remember.scope,
+            namespace: remember.namespace,
+            messages,
+        }))
+    }
+
+    /// Some of the turns were never stored, are of another session, or were extracted from: apply must tell.
+    fn extract(&mut self, turns: &[u8], text: u8, value: u8) -> Option<Command> {
+        let chosen: Vec<_> = turns
+            .iter()
+            .filter_map(|which| Self::pick(&self.handed_off, *which))
+            .collect();
+        let (_, project, session) = *chosen.first()?;
+        let span = NewSpan {
+            turn: 0,
+            start: 0,
+            end: 9,
+        };
+        let statement = Self::statement(text, 0, value, false, false, false);
+        let memory = self.memory(text, statement, Kind::Decision, Some(span), true);
+        let Command::Remember(remember) = self.remember(project, &format!("s{session}"), Vec::new(), vec![memory])
+        else {
+            unreachable!("remember makes Remember")
+        };
+        Some(Command::RememberMessages(Box::new(RememberMessages {
+            turns: chosen.into_iter().map(|(turn, ..)| turn).collect(),
+            remember: *remember,
         })))
     }
 }

@@ -53,6 +53,20 @@ impl CallError {
         })
     }
 
+    pub(crate) fn message_id_reused(index: usize) -> Self {
+        let mut error = Self::new(
+            Code::AlreadyExists,
+            Family::Rejected,
+            "message_id_reused",
+            format!(
+                "messages[{index}]: its message_id was used in this session with another role or text; nothing was \
+                 stored; give every message an id of its own"
+            ),
+        );
+        error.detail.field = format!("messages[{index}].message_id");
+        error
+    }
+
     pub(crate) fn wrong_shard(shard: u32, placement_version: u64) -> Self {
         let mut error = Self::new(
             Code::FailedPrecondition,

@@ -19,6 +19,7 @@ use waggle_memory::time::Millis;
 use waggle_proto::wire::insight_service_server::{InsightService, InsightServiceServer};
 use waggle_proto::wire::memory_service_server::MemoryServiceServer;
 use waggle_proto::wire::meta_service_server::MetaServiceServer;
+use waggle_proto::wire::transcript_service_server::TranscriptServiceServer;
 use waggle_proto::wire::transfer_service_server::TransferServiceServer;
 use waggle_recall::cache::IndexCache;
 use waggle_recall::encoder::{DIMENSIONS, Encoder, EncoderPool};
@@ -29,7 +30,7 @@ use crate::background;
 use crate::embed::Embedder;
 use crate::engine::{self, Engine, EngineOptions};
 use crate::indexing::IndexObserver;
-use crate::rpc::{InsightCalls, MemoryCalls, MetaCalls, TopicCache, TransferCalls};
+use crate::rpc::{InsightCalls, MemoryCalls, MetaCalls, TopicCache, TranscriptCalls, TransferCalls};
 use crate::status::{self, NodeStatus};
 
 /// Largest gRPC message: the largest call is a turn of 2 MiB, the largest answer 200 memories and 200 turns.
@@ -91,6 +92,7 @@ pub struct NodeServices {
     insight: InsightCalls,
     meta: MetaCalls,
     transfer: TransferCalls,
+    transcripts: TranscriptCalls,
 }
 
 impl NodeServices {
@@ -120,6 +122,15 @@ impl NodeServices {
     /// MetaService with our message limits.
     pub fn meta(&self) -> MetaServiceServer<impl waggle_proto::wire::meta_service_server::MetaService + use<>> {
         MetaServiceServer::new(self.meta.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// TranscriptService with our message limits.
+    pub fn transcripts(
+        &self,
+    ) -> TranscriptServiceServer<impl waggle_proto::wire::transcript_service_server::TranscriptService + use<>> {
+        TranscriptServiceServer::new(self.transcripts.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX)
     }
@@ -160,6 +171,9 @@ impl Node {
                 engine: Arc::clone(&self.engine),
             },
             transfer: TransferCalls {
+                engine: Arc::clone(&self.engine),
+            },
+            transcripts: TranscriptCalls {
                 engine: Arc::clone(&self.engine),
             },
         }

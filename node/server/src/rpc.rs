@@ -3,6 +3,7 @@
 mod decompose;
 mod delete;
 mod duplicates;
+mod handoff;
 mod hits;
 mod meta;
 mod observe;
@@ -26,12 +27,13 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status};
 use waggle_proto::wire::insight_service_server::InsightService;
 use waggle_proto::wire::memory_service_server::MemoryService;
+use waggle_proto::wire::transcript_service_server::TranscriptService;
 use waggle_proto::wire::{
     DecomposeReply, DecomposeRequest, DeleteMemoryReply, DeleteMemoryRequest, DuplicatesReply, DuplicatesRequest,
-    ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply, PrimeRequest, QueryReply,
-    QueryRequest, RelatedReply, RelatedRequest, ReplayReply, ReplayRequest, ResolveConflictReply,
-    ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
-    StoreMemoryRequest, TopicsReply, TopicsRequest, UpdateMemoryReply, UpdateMemoryRequest,
+    HandoffReply, HandoffRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply,
+    PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ReplayReply, ReplayRequest,
+    ResolveConflictReply, ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest,
+    StoreMemoryReply, StoreMemoryRequest, TopicsReply, TopicsRequest, UpdateMemoryReply, UpdateMemoryRequest,
 };
 
 use crate::engine::Engine;
@@ -90,4 +92,15 @@ calls! {
     topics(TopicsRequest) -> TopicsReply = topics;
     duplicates(DuplicatesRequest) -> DuplicatesReply = duplicates;
     replay(ReplayRequest) -> ReplayReply = replay;
+}
+
+/// TranscriptService.
+#[derive(Clone)]
+pub(crate) struct TranscriptCalls {
+    pub(crate) engine: Arc<Engine>,
+}
+
+calls! {
+    TranscriptService for TranscriptCalls:
+    handoff(HandoffRequest) -> HandoffReply = handoff;
 }

@@ -131,6 +131,8 @@ key_kinds! {
     AwaitsVector = 46 in Index holds Mark;
     Tombstone = 47 in State holds Tombstone;
     Request = 48 in State holds Request;
+    Message = 61 in Index holds TurnId;
+    MessageOf = 62 in State holds Message;
 }
 
 impl KeyKind {
@@ -159,6 +161,8 @@ impl KeyKind {
             Key::Tenant(_, TenantKey::AwaitsVector(_)) => Self::AwaitsVector,
             Key::Tenant(_, TenantKey::Tombstone(_)) => Self::Tombstone,
             Key::Tenant(_, TenantKey::Request(_)) => Self::Request,
+            Key::Tenant(_, TenantKey::Message(..)) => Self::Message,
+            Key::Tenant(_, TenantKey::MessageOf(_)) => Self::MessageOf,
         }
     }
 }

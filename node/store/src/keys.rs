@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use waggle_memory::id::{LinkId, MemoryId, RequestId, TenantId, TurnId};
+use waggle_memory::id::{LinkId, MemoryId, MessageId, RequestId, TenantId, TurnId};
 use waggle_memory::kind::Relationship;
 use waggle_memory::meta::{KeyId, ShardId, Slot};
 use waggle_memory::statement::Fingerprint;
@@ -164,6 +164,12 @@ impl Writer {
             }
             TenantKey::Vector(item) | TenantKey::AwaitsVector(item) => self.item(*item),
             TenantKey::Request(id) => self.text(&id.0),
+            TenantKey::Message(project, session, identity) => {
+                self.text(project);
+                self.text(session);
+                self.id(identity.bytes());
+            }
+            TenantKey::MessageOf(turn) => self.id(turn.bytes()),
         }
     }
 
@@ -287,6 +293,11 @@ impl Reader<'_> {
             KeyKind::AwaitsVector => TenantKey::AwaitsVector(self.item()?),
             KeyKind::Tombstone => TenantKey::Tombstone(self.memory()?),
             KeyKind::Request => TenantKey::Request(RequestId(self.text()?)),
+            KeyKind::Message => {
+                let (project, session) = (self.text()?, self.text()?);
+                TenantKey::Message(project, session, MessageId::from_bytes(self.array()?))
+            }
+            KeyKind::MessageOf => TenantKey::MessageOf(TurnId::from_bytes(self.array()?)),
             _ => return Err(MalformedKey("a shard's kind among rows of a tenant")),
         })
     }

@@ -4,6 +4,7 @@ use waggle_memory::command::{
     AttachVectors, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
     Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
+use waggle_memory::handoff::{RememberMessages, StoreMessages};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TurnId};
 use waggle_memory::import::ImportRecords;
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
@@ -74,6 +75,8 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
             id: id.0.clone(),
             of_tenant: of_tenant.as_ref().map(|tenant| tenant.as_str().to_owned()),
         }),
+        Command::StoreMessages(store) => Case::StoreMessages(store.to_message()),
+        Command::RememberMessages(remember) => Case::RememberMessages(remember.to_message()),
     }
 }
 
@@ -104,6 +107,8 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
             id: KeyId(m.id),
             of_tenant: m.of_tenant.map(|text| tenant("revoke.of_tenant", &text)).transpose()?,
         },
+        Case::StoreMessages(m) => Command::StoreMessages(Box::new(StoreMessages::from_message(m)?)),
+        Case::RememberMessages(m) => Command::RememberMessages(Box::new(RememberMessages::from_message(m)?)),
     })
 }
 

@@ -108,6 +108,12 @@ impl Persisted for Outcome {
             }),
             Self::Imported(imported) => Case::Imported(imported.to_message()),
             Self::Done => Case::Done(pb::Done {}),
+            Self::MessagesStored { turns, written } => Case::MessagesStored(pb::MessagesStored {
+                turns: turns.iter().map(|id| id.bytes().to_vec()).collect(),
+                written: *written,
+            }),
+            Self::MessageReused { position } => Case::MessageReused(pb::MessageReused { position: *position }),
+            Self::AlreadyExtracted => Case::AlreadyExtracted(pb::AlreadyExtracted {}),
             Self::Rejected(rejection) => Case::Rejected(rejection.to_message()),
         };
         pb::Outcome { outcome: Some(case) }
@@ -143,6 +149,12 @@ impl Persisted for Outcome {
             },
             Case::Imported(m) => Self::Imported(Box::new(Imported::from_message(m)?)),
             Case::Done(_) => Self::Done,
+            Case::MessagesStored(m) => Self::MessagesStored {
+                turns: ids("messages_stored.turns", &m.turns, TurnId::from_bytes)?,
+                written: m.written,
+            },
+            Case::MessageReused(m) => Self::MessageReused { position: m.position },
+            Case::AlreadyExtracted(_) => Self::AlreadyExtracted,
             Case::Rejected(m) => Self::Rejected(Rejection::from_message(m)?),
         })
     }

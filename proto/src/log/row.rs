@@ -1,5 +1,6 @@
 //! Rows.
 
+use waggle_memory::handoff::Message;
 use waggle_memory::id::{LinkId, TurnId};
 use waggle_memory::memory::{Evidence, Memory, Tombstone, Vector, Version};
 use waggle_memory::meta::{ApiKey, Placement, Tenant};
@@ -38,6 +39,7 @@ impl Persisted for Row {
             Self::Vector(row) => Case::Vector(row.to_message()),
             Self::Tombstone(row) => Case::Tombstone(row.to_message()),
             Self::Request(row) => Case::Request(row.to_message()),
+            Self::Message(row) => Case::Message(row.to_message()),
             Self::Mark => Case::Mark(pb::Mark {}),
         };
         pb::Row {
@@ -70,6 +72,7 @@ impl Persisted for Row {
             Case::Vector(m) => Self::Vector(Vector::from_message(m)?),
             Case::Tombstone(m) => Self::Tombstone(Tombstone::from_message(m)?),
             Case::Request(m) => Self::Request(RequestRow::from_message(m)?),
+            Case::Message(m) => Self::Message(Message::from_message(m)?),
             Case::Mark(_) => Self::Mark,
         })
     }

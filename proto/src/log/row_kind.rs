@@ -39,6 +39,7 @@ row_kinds! {
     Vector "vector";
     Tombstone "tombstone";
     Request "request";
+    Message "message";
     Mark "mark";
 }
 
@@ -64,6 +65,7 @@ impl RowKind {
             Row::Vector(_) => Self::Vector,
             Row::Tombstone(_) => Self::Tombstone,
             Row::Request(_) => Self::Request,
+            Row::Message(_) => Self::Message,
             Row::Mark => Self::Mark,
         }
     }

@@ -4,15 +4,17 @@ use waggle_memory::command::{
     AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
     ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
+use waggle_memory::handoff::{NewMessage, RememberMessages, StoreMessages};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, RequestId, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::meta::KeyId;
+use waggle_memory::statement::Fingerprint;
 
 use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 13;
+pub const COMMANDS: usize = 15;
 
 const REMEMBER: usize = 0;
 
@@ -101,10 +103,29 @@ impl Draw {
                 of_tenant: self.maybe(Self::tenant),
             },
             11 => Command::ImportRecords(Box::new(self.import())),
-            _ => Command::DeleteLink {
+            12 => Command::DeleteLink {
                 tenant: self.tenant(),
                 id: self.link_id(),
             },
+            13 => Command::StoreMessages(Box::new(StoreMessages {
+                tenant: self.tenant(),
+                scope: self.scope(),
+                namespace: self.text(),
+                messages: self.list(Self::new_message),
+            })),
+            _ => {
+                let turns = self.list(Self::turn_id);
+                let Command::Remember(mut remember) = self.command(REMEMBER) else {
+                    unreachable!("the first command is Remember")
+                };
+                if self.near {
+                    remember.turns.clear();
+                }
+                Command::RememberMessages(Box::new(RememberMessages {
+                    turns,
+                    remember: *remember,
+                }))
+            }
         }
     }
 
@@ -115,6 +136,15 @@ impl Draw {
             text: self.text(),
             observed_at: self.time(),
             vector: self.vector_draft(),
+        }
+    }
+
+    fn new_message(&mut self) -> NewMessage {
+        NewMessage {
+            identity: self.message_id(),
+            content: Fingerprint(self.number() % 2),
+            pair: PairId::from_bytes(self.bytes()),
+            turn: self.new_turn(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Keys, and rows that fit under them.
 
-use waggle_memory::id::{LinkId, MemoryId, RequestId, TenantId, TurnId};
+use waggle_memory::id::{LinkId, MemoryId, MessageId, RequestId, TenantId, TurnId};
 use waggle_memory::kind::Relationship;
 use waggle_memory::meta::KeyId;
 use waggle_memory::statement::Fingerprint;
@@ -74,7 +74,7 @@ impl Draw {
     }
 
     pub fn tenant_key(&mut self) -> TenantKey {
-        match self.below(17) {
+        match self.below(19) {
             0 => TenantKey::State,
             1 => TenantKey::Memory(self.near_memory()),
             2 => TenantKey::Version(self.near_memory(), self.near_number()),
@@ -94,7 +94,13 @@ impl Draw {
             13 => TenantKey::Vector(self.item()),
             14 => TenantKey::AwaitsVector(self.item()),
             15 => TenantKey::Tombstone(self.near_memory()),
-            _ => TenantKey::Request(RequestId(self.near_text())),
+            16 => TenantKey::Request(RequestId(self.near_text())),
+            17 => TenantKey::Message(
+                self.near_text(),
+                self.near_text(),
+                MessageId::from_bytes(self.near_id()),
+            ),
+            _ => TenantKey::MessageOf(TurnId::from_bytes(self.near_id())),
         }
     }
 
@@ -122,6 +128,8 @@ impl Draw {
                 TenantKey::Vector(_) => Row::Vector(self.vector()),
                 TenantKey::Tombstone(_) => Row::Tombstone(self.tombstone()),
                 TenantKey::Request(_) => Row::Request(self.request_row()),
+                TenantKey::Message(..) => Row::TurnId(TurnId::from_bytes(self.bytes())),
+                TenantKey::MessageOf(_) => Row::Message(self.message()),
             },
         }
     }

@@ -1,7 +1,8 @@
 //! Rows.
 
 use waggle_memory::command::DedupReason;
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, TurnId};
+use waggle_memory::handoff::Message;
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, MessageId, PairId, TurnId};
 use waggle_memory::import::{ConflictReason, Counted, ImportConflict, Imported, RecordKind};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
@@ -42,6 +43,19 @@ impl Draw {
         TurnId::from_bytes(self.id(Sort::Turn))
     }
 
+    /// One of few, so that messages repeat.
+    pub fn message_id(&mut self) -> MessageId {
+        MessageId::from_bytes([self.pick(&[1, 2, 3]); 16])
+    }
+
+    pub fn message(&mut self) -> Message {
+        Message {
+            identity: self.message_id(),
+            content: self.fingerprint(),
+            extracted: self.flag(),
+        }
+    }
+
     pub fn row(&mut self, kind: RowKind) -> Row {
         match kind {
             RowKind::Stamp => Row::Stamp(self.stamp()),
@@ -62,6 +76,7 @@ impl Draw {
             RowKind::Vector => Row::Vector(self.vector()),
             RowKind::Tombstone => Row::Tombstone(self.tombstone()),
             RowKind::Request => Row::Request(self.request_row()),
+            RowKind::Message => Row::Message(self.message()),
             RowKind::Mark => Row::Mark,
         }
     }
@@ -280,7 +295,7 @@ impl Draw {
     }
 
     pub fn outcome(&mut self) -> Outcome {
-        match self.below(10) {
+        match self.below(13) {
             0 => Outcome::Updated {
                 id: self.memory_id(),
                 previous_version: self.u32(),
@@ -306,6 +321,12 @@ impl Draw {
                 deleted: self.flag(),
             },
             6 => Outcome::Imported(Box::new(self.imported())),
+            8 => Outcome::MessagesStored {
+                turns: self.list(Self::turn_id),
+                written: self.u32(),
+            },
+            9 => Outcome::MessageReused { position: self.u32() },
+            10 => Outcome::AlreadyExtracted,
             _ => Outcome::Remembered(Box::new(Remembered {
                 turns: self.list(Self::turn_id),
                 memories: self.list(|draw| StoredMemory {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 mod walk;
 
 use super::{Form, Item, Key, ReadTables, Row, ShardKey, TenantKey};
-use crate::id::{LinkId, MemoryId, TenantId, TurnId};
+use crate::handoff::Message;
+use crate::id::{LinkId, MemoryId, MessageId, TenantId, TurnId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, Tombstone, Vector, Version};
@@ -254,6 +255,17 @@ impl<'a> TenantRows<'a> {
             self.key(TenantKey::TurnAt(project_key.to_owned(), session.to_owned(), index)),
             TurnId
         )
+    }
+
+    /// The turn of a message.
+    pub fn message(&self, project_key: &str, session: &str, identity: MessageId) -> Option<TurnId> {
+        let key = TenantKey::Message(project_key.to_owned(), session.to_owned(), identity);
+        row!(self.tables, self.key(key), TurnId)
+    }
+
+    /// What is kept of the message that a turn was made from; None for turns that came another way.
+    pub fn message_of(&self, turn: TurnId) -> Option<Message> {
+        row!(self.tables, self.key(TenantKey::MessageOf(turn)), Message)
     }
 
     /// A session.

@@ -134,7 +134,12 @@ pub(super) fn checked_moment(given: Option<i64>, now: Millis) -> Result<Millis, 
 }
 
 /// Extraction takes up to 50 ms for the longest texts, so it runs beside the async threads.
-async fn extracted(call: &Call, user: &str, assistant: &str, observed_at: Millis) -> Result<Extraction, CallError> {
+pub(super) async fn extracted(
+    call: &Call,
+    user: &str,
+    assistant: &str,
+    observed_at: Millis,
+) -> Result<Extraction, CallError> {
     let (user, assistant, author) = (user.to_owned(), assistant.to_owned(), call.principal.0.clone());
     call.engine
         .blocking(move |_| {
@@ -149,6 +154,7 @@ async fn extracted(call: &Call, user: &str, assistant: &str, observed_at: Millis
         .await
 }
 
+/// The command form of a link between drafts.
 pub(super) fn new_link(link: &waggle_memory::extract::DraftLink) -> Option<NewLink> {
     Some(NewLink {
         id: plan::new_link_id(),
