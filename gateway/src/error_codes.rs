@@ -6,6 +6,7 @@ pub const ERROR_CODES: &[(&str, u16)] = &[
     ("validation_failed", 400),
     ("invalid_cursor", 400),
     ("request_id_reused", 400),
+    ("confirm_required", 400),
     ("malformed_request", 400),
     ("authentication_failed", 401),
     ("authorization_failed", 403),

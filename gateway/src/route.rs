@@ -17,6 +17,7 @@ use waggle_config::limits::RPC_BYTES_MAX;
 use waggle_memory::id::TenantId;
 use waggle_memory::meta::{NodeId, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::history_service_client::HistoryServiceClient;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
 use waggle_proto::wire::{self, CallContext, ErrorDetail};
@@ -83,6 +84,44 @@ impl Cluster {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
+        let send = |channel, context, left| {
+            let client = MemoryServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        };
+        self.owner(caller, call, send).await
+    }
+
+    /// As [`Self::memory`], for what became of memories.
+    pub(crate) async fn history<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(HistoryServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let send = |channel, context, left| {
+            let client = HistoryServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        };
+        self.owner(caller, call, send).await
+    }
+
+    /// Sends to the owner of the caller's tenant, whichever service it is.
+    async fn owner<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(Channel, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
         let mut placement = self.placement(call.deadline).await?;
         let mut possibly_done = false;
         for attempt in 0..ATTEMPTS_MAX {
@@ -97,9 +136,6 @@ impl Cluster {
             if left.is_zero() {
                 break;
             }
-            let client = MemoryServiceClient::new(channel)
-                .max_decoding_message_size(RPC_BYTES_MAX)
-                .max_encoding_message_size(RPC_BYTES_MAX);
             let context = CallContext {
                 tenant: caller.tenant.as_str().to_owned(),
                 principal: caller.principal.clone(),
@@ -108,7 +144,7 @@ impl Cluster {
                 request_id: call.request_id.clone(),
                 arguments_fingerprint: call.fingerprint,
             };
-            let status = match tokio::time::timeout(left, send(client, context, left)).await {
+            let status = match tokio::time::timeout(left, send(channel, context, left)).await {
                 Ok(Ok(response)) => {
                     self.remember_leader(shard, node);
                     return Ok(response.into_inner());

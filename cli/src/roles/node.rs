@@ -177,6 +177,7 @@ impl RunningNode {
         tasks.spawn(RPC_TASK, "node services", async move {
             let server = Server::builder()
                 .add_service(services.memory())
+                .add_service(services.history())
                 .add_service(services.meta());
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
@@ -200,6 +201,7 @@ impl RunningNode {
             .http2_keepalive_interval(Some(std::time::Duration::from_secs(20)))
             .layer(InterceptorLayer::new(known_peer))
             .add_service(services.memory())
+            .add_service(services.history())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
             if let Err(error) = server

@@ -1,6 +1,8 @@
 //! The one table of tools: names, scopes, hints, paths and fields. Schemas, argument checks, tool lists and the
 //! capabilities answer are all read from it, so they cannot differ.
 
+mod history;
+
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -46,9 +48,16 @@ impl ToolSet {
 /// A tool, by the code that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolKind {
+    CanonicalizeNode,
+    ClearAll,
+    ClearProject,
+    ClearSession,
     DeleteNode,
+    GetNodeHistory,
     GetRelated,
     GetStats,
+    GraphDiff,
+    ListConflicts,
     ListContextScopes,
     MemoryCapabilities,
     ObserveConversation,
@@ -57,6 +66,7 @@ pub(crate) enum ToolKind {
     ResolveConflict,
     StoreEdge,
     StoreNode,
+    Timeline,
     UpdateNode,
 }
 
@@ -167,6 +177,10 @@ pub(crate) enum FieldKind {
     },
     /// A UUID.
     Id,
+    /// Several of them.
+    Ids {
+        items_max: usize,
+    },
     Time,
 }
 
@@ -228,6 +242,7 @@ impl Field {
             FieldKind::Words { allowed, .. } => {
                 json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
             }
+            FieldKind::Ids { .. } => json!({"type": "array", "items": {"type": "string"}}),
             FieldKind::Id | FieldKind::Time => json!({"type": "string"}),
         };
         if !self.description.is_empty()
@@ -247,7 +262,11 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 12] = [
+pub(crate) static TOOLS: [ToolSpec; 20] = [
+    history::CANONICALIZE_NODE,
+    history::CLEAR_ALL,
+    history::CLEAR_PROJECT,
+    history::CLEAR_SESSION,
     ToolSpec {
         kind: ToolKind::DeleteNode,
         name: "delete_node",
@@ -259,6 +278,7 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         core: false,
         fields: &[fields::NODE_ID],
     },
+    history::GET_NODE_HISTORY,
     ToolSpec {
         kind: ToolKind::GetRelated,
         name: "get_related",
@@ -281,6 +301,8 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         core: false,
         fields: &[fields::PROJECT],
     },
+    history::GRAPH_DIFF,
+    history::LIST_CONFLICTS,
     ToolSpec {
         kind: ToolKind::ListContextScopes,
         name: "list_context_scopes",
@@ -365,6 +387,7 @@ pub(crate) static TOOLS: [ToolSpec; 12] = [
         core: true,
         fields: &[fields::STORE_NODE, fields::SCOPE, fields::VALIDITY],
     },
+    history::TIMELINE,
     ToolSpec {
         kind: ToolKind::UpdateNode,
         name: "update_node",
@@ -388,6 +411,7 @@ const NAME_ALIASES: &[(&str, ToolKind)] = &[
     ("aggregate_graph", ToolKind::QueryGraph),
     ("assemble_context", ToolKind::PrimeContext),
     ("build_context", ToolKind::PrimeContext),
+    ("canonicalize", ToolKind::CanonicalizeNode),
     ("debug_retrieval", ToolKind::QueryGraph),
     ("recursive_context", ToolKind::PrimeContext),
     ("rlm_context", ToolKind::PrimeContext),

@@ -2,9 +2,14 @@
 
 pub(crate) mod fields;
 
+mod canonicalize_node;
+mod clear;
 mod delete_node;
+mod get_node_history;
 mod get_related;
 pub(crate) mod get_stats;
+mod graph_diff;
+mod list_conflicts;
 mod list_context_scopes;
 mod memory_capabilities;
 mod observe_conversation;
@@ -13,9 +18,11 @@ mod query_graph;
 mod resolve_conflict;
 mod store_edge;
 mod store_node;
+mod timeline;
 mod update_node;
 
 use waggle_memory::time::Millis;
+use waggle_proto::wire::clear_request::What;
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -60,9 +67,16 @@ impl ToolCall<'_> {
     /// Runs the tool and makes its answer fit.
     pub(crate) async fn run(self) -> Result<Fitted, Fault> {
         let answer = match self.tool.kind {
+            ToolKind::CanonicalizeNode => canonicalize_node::run(&self).await?,
+            ToolKind::ClearAll => clear::run(&self, What::All).await?,
+            ToolKind::ClearProject => clear::run(&self, What::Project).await?,
+            ToolKind::ClearSession => clear::run(&self, What::Session).await?,
             ToolKind::DeleteNode => delete_node::run(&self).await?,
+            ToolKind::GetNodeHistory => get_node_history::run(&self).await?,
             ToolKind::GetRelated => get_related::run(&self).await?,
             ToolKind::GetStats => get_stats::run(&self).await?,
+            ToolKind::GraphDiff => graph_diff::run(&self).await?,
+            ToolKind::ListConflicts => list_conflicts::run(&self).await?,
             ToolKind::ListContextScopes => list_context_scopes::run(&self).await?,
             ToolKind::MemoryCapabilities => memory_capabilities::run(&self)?,
             ToolKind::ObserveConversation => observe_conversation::run(&self).await?,
@@ -71,6 +85,7 @@ impl ToolCall<'_> {
             ToolKind::ResolveConflict => resolve_conflict::run(&self).await?,
             ToolKind::StoreEdge => store_edge::run(&self).await?,
             ToolKind::StoreNode => store_node::run(&self).await?,
+            ToolKind::Timeline => timeline::run(&self).await?,
             ToolKind::UpdateNode => update_node::run(&self).await?,
         };
         Ok(self.fit(answer))
