@@ -225,6 +225,10 @@ fn session(project: &str, session: &str) -> Scope {
     }
 }
 
+fn kinds_of_turns(reply: &QueryReply) -> Vec<(String, bool)> {
+    reply.turns.iter().map(|turn| (turn.text.clone(), turn.superseded)).collect()
+}
+
 fn kinds(reply: &TimelineReply) -> Vec<&str> {
     reply.items.iter().map(|item| item.kind.as_str()).collect()
 }
@@ -276,6 +280,46 @@ async fn f1_f19_the_past_of_a_memory_is_told_from_either_end_of_a_link() {
         .await
         .unwrap_err();
     assert_eq!((both.code(), code_of(&both).as_str()), (Code::InvalidArgument, "validation_failed"));
+    node.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f4_a_turn_is_superseded_for_the_part_of_it_that_ended() {
+    let mut node = Running::start().await;
+    let said = "We chose Postgres as the orders database. We decided that the office moves to Lisbon.";
+    let observed = ObserveRequest {
+        context: node.context(""),
+        scope: Some(session("shop", "s1")),
+        user_message: said.to_owned(),
+        ..ObserveRequest::default()
+    };
+    let observed = node.memory.observe(observed).await.unwrap().into_inner();
+    let memories: Vec<Memory> = observed.stored.into_iter().filter_map(|stored| stored.memory).collect();
+    assert!(memories.len() >= 2, "{memories:?}");
+    let old = memories.iter().find(|memory| memory.content.contains("Postgres")).unwrap();
+    let new = node.store(project("shop"), "Orders are kept by a supplier").await;
+    let link = node.link(&new, Relationship::Updates, &old.id).await;
+    let resolve = ResolveConflictRequest {
+        context: node.context(""),
+        link_id: link.id,
+        winner: new,
+        ..ResolveConflictRequest::default()
+    };
+    node.memory.resolve_conflict(resolve).await.unwrap();
+    for (query, superseded) in [("which orders database was chosen", true), ("where does the office move", false)] {
+        let asked = QueryRequest {
+            context: node.context(""),
+            scope: Some(project("shop")),
+            query: query.to_owned(),
+            max_nodes: 5,
+            mode: query_request::Mode::Replay.into(),
+            ..QueryRequest::default()
+        };
+        let found = node.memory.query(asked).await.unwrap().into_inner();
+        assert_eq!(kinds_of_turns(&found), [(said.to_owned(), superseded)], "{query}");
+        // Two memories of the turn are left, and the one stored beside them.
+        assert_eq!(found.total_in_scope, 2, "{query}");
+    }
     node.end().await;
 }
 

@@ -22,7 +22,7 @@ use crate::error::CallError;
 /// Rows that one step touches.
 const ROWS_PER_STEP: u32 = CLEAR_ROWS_PER_STEP as u32;
 /// Most steps of one call; whoever needs more repeats it.
-const STEPS_MAX: u32 = 20_000;
+const STEPS_MAX: u32 = 1_000_000;
 /// Memories and evidence read at once while counting, and links at one memory that are counted.
 const PAGE: usize = 500;
 
