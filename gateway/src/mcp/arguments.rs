@@ -170,7 +170,9 @@ fn default_of(field: &Field) -> Option<Argument> {
         FieldKind::Integer { default, .. } => default.map(Argument::Integer),
         FieldKind::Number { default, .. } => default.map(Argument::Number),
         FieldKind::Flag { default } => Some(Argument::Flag(*default)),
-        FieldKind::Texts { .. } | FieldKind::Words { .. } | FieldKind::Id | FieldKind::Ids { .. } | FieldKind::Time => None,
+        FieldKind::Texts { .. } | FieldKind::Words { .. } | FieldKind::Id | FieldKind::Ids { .. } | FieldKind::Time => {
+            None
+        }
     }
 }
 

@@ -201,7 +201,11 @@ pub(crate) fn full_node(memory: &wire::Memory, tenant: &str) -> Fields {
 /// What is left of an erased memory.
 pub(crate) fn tombstone(tombstone: &wire::Tombstone) -> Value {
     let scope = tombstone.scope.clone().unwrap_or_default();
-    let hash: String = tombstone.content_hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = tombstone
+        .content_hash
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Fields::default()
         .with("id", id(&tombstone.id))
         .with("deleted", true)

@@ -87,7 +87,13 @@ impl Running {
     }
 
     async fn end(self) {
-        let Self { folder, node, stop, served, .. } = self;
+        let Self {
+            folder,
+            node,
+            stop,
+            served,
+            ..
+        } = self;
         stop.cancel();
         served.await.unwrap();
         node.shutdown(Duration::from_secs(20)).await.unwrap();
@@ -136,7 +142,13 @@ impl Running {
             relationship: u32::from(relationship.number()),
             weight_thousandths: 1_000,
         };
-        self.memory.store_link(request).await.unwrap().into_inner().link.unwrap()
+        self.memory
+            .store_link(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .link
+            .unwrap()
     }
 
     async fn update(&mut self, id: &[u8], content: &str) {
@@ -186,7 +198,12 @@ impl Running {
             limit: 25,
             until: None,
         };
-        self.history.list_conflicts(request).await.unwrap().into_inner().conflicts
+        self.history
+            .list_conflicts(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .conflicts
     }
 
     async fn diff(&mut self, scope: Scope, since: i64) -> DiffReply {
@@ -226,7 +243,11 @@ fn session(project: &str, session: &str) -> Scope {
 }
 
 fn kinds_of_turns(reply: &QueryReply) -> Vec<(String, bool)> {
-    reply.turns.iter().map(|turn| (turn.text.clone(), turn.superseded)).collect()
+    reply
+        .turns
+        .iter()
+        .map(|turn| (turn.text.clone(), turn.superseded))
+        .collect()
 }
 
 fn kinds(reply: &TimelineReply) -> Vec<&str> {
@@ -271,7 +292,10 @@ async fn f1_f19_the_past_of_a_memory_is_told_from_either_end_of_a_link() {
     for kind in ["node_created", "edge_depends_on", "node_updated", "evidence"] {
         assert!(seen.contains(&kind), "{kind} in {seen:?}");
     }
-    assert!(around.items.windows(2).all(|pair| pair[0].at >= pair[1].at), "newest first");
+    assert!(
+        around.items.windows(2).all(|pair| pair[0].at >= pair[1].at),
+        "newest first"
+    );
     let both = node
         .timeline(|request| {
             request.id = reason.clone();
@@ -279,7 +303,10 @@ async fn f1_f19_the_past_of_a_memory_is_told_from_either_end_of_a_link() {
         })
         .await
         .unwrap_err();
-    assert_eq!((both.code(), code_of(&both).as_str()), (Code::InvalidArgument, "validation_failed"));
+    assert_eq!(
+        (both.code(), code_of(&both).as_str()),
+        (Code::InvalidArgument, "validation_failed")
+    );
     node.end().await;
 }
 
@@ -296,7 +323,10 @@ async fn f4_a_turn_is_superseded_for_the_part_of_it_that_ended() {
     let observed = node.memory.observe(observed).await.unwrap().into_inner();
     let memories: Vec<Memory> = observed.stored.into_iter().filter_map(|stored| stored.memory).collect();
     assert!(memories.len() >= 2, "{memories:?}");
-    let old = memories.iter().find(|memory| memory.content.contains("Postgres")).unwrap();
+    let old = memories
+        .iter()
+        .find(|memory| memory.content.contains("Postgres"))
+        .unwrap();
     let new = node.store(project("shop"), "Orders are kept by a supplier").await;
     let link = node.link(&new, Relationship::Updates, &old.id).await;
     let resolve = ResolveConflictRequest {
@@ -306,7 +336,10 @@ async fn f4_a_turn_is_superseded_for_the_part_of_it_that_ended() {
         ..ResolveConflictRequest::default()
     };
     node.memory.resolve_conflict(resolve).await.unwrap();
-    for (query, superseded) in [("which orders database was chosen", true), ("where does the office move", false)] {
+    for (query, superseded) in [
+        ("which orders database was chosen", true),
+        ("where does the office move", false),
+    ] {
         let asked = QueryRequest {
             context: node.context(""),
             scope: Some(project("shop")),
@@ -327,18 +360,30 @@ async fn f4_a_turn_is_superseded_for_the_part_of_it_that_ended() {
 async fn f12_f20_every_scope_field_filters_and_deleted_memories_show_as_deleted() {
     let mut node = Running::start().await;
     let kept = node.store(session("shop", "s1"), "We host the shop in Frankfurt").await;
-    let gone = node.store(session("shop", "s2"), "The password of the router is pinned to the wall").await;
+    let gone = node
+        .store(
+            session("shop", "s2"),
+            "The password of the router is pinned to the wall",
+        )
+        .await;
     node.store(session("bank", "s1"), "The ledger is kept in Oracle").await;
-    let one = node.store(project("bank"), "We use Postgres as the orders database").await;
+    let one = node
+        .store(project("bank"), "We use Postgres as the orders database")
+        .await;
     let two = node.store(project("bank"), "We use MySQL as the orders database").await;
     let receipt = node.delete(&gone).await.receipt;
     let all = node.timeline(|_| {}).await.unwrap();
     assert_eq!(kinds(&all)[0], "node_deleted");
     assert!(
-        all.items.iter().all(|item| !item.label.contains("password") && !item.summary.contains("password")),
+        all.items
+            .iter()
+            .all(|item| !item.label.contains("password") && !item.summary.contains("password")),
         "an erased text is nowhere"
     );
-    let shop = node.timeline(|request| request.scope = Some(project("SHOP"))).await.unwrap();
+    let shop = node
+        .timeline(|request| request.scope = Some(project("SHOP")))
+        .await
+        .unwrap();
     assert_eq!(kinds(&shop), ["node_deleted", "node_created", "node_created"]);
     let s1 = node
         .timeline(|request| request.scope = Some(session("shop", "s1")))
@@ -353,10 +398,16 @@ async fn f12_f20_every_scope_field_filters_and_deleted_memories_show_as_deleted(
     assert_eq!(conflicts[0].target.as_ref().unwrap().id, one);
     let diff = node.diff(project("shop"), 0).await;
     assert_eq!(diff.added.len(), 1);
-    assert_eq!((diff.deleted.len(), diff.deleted[0].receipt.as_str()), (1, receipt.as_str()));
+    assert_eq!(
+        (diff.deleted.len(), diff.deleted[0].receipt.as_str()),
+        (1, receipt.as_str())
+    );
     assert_eq!(diff.deleted[0].content_hash.len(), 16);
     let bank = node.diff(project("bank"), 0).await;
-    assert_eq!((bank.added.len(), bank.contradictions.len(), bank.deleted.len()), (3, 1, 0));
+    assert_eq!(
+        (bank.added.len(), bank.contradictions.len(), bank.deleted.len()),
+        (3, 1, 0)
+    );
     let erased = node.history(&gone).await;
     assert!(erased.memory.is_none());
     assert_eq!(erased.tombstone.unwrap().receipt, receipt);
@@ -367,7 +418,9 @@ async fn f12_f20_every_scope_field_filters_and_deleted_memories_show_as_deleted(
 async fn f15_a_merged_id_keeps_resolving_in_every_call_that_takes_one() {
     let mut node = Running::start().await;
     let canonical = node.store(project("shop"), "We host the shop in Frankfurt").await;
-    let merged = node.store(project("shop"), "Our web store runs in a German data centre").await;
+    let merged = node
+        .store(project("shop"), "Our web store runs in a German data centre")
+        .await;
     let other = node.store(project("shop"), "The auditors demand data in Europe").await;
     node.link(&merged, Relationship::DependsOn, &other).await;
     let request = CanonicalizeRequest {
@@ -376,7 +429,10 @@ async fn f15_a_merged_id_keeps_resolving_in_every_call_that_takes_one() {
         canonical: canonical.clone(),
     };
     let first = node.history.canonicalize(request.clone()).await.unwrap().into_inner();
-    assert_eq!((first.merged.as_slice(), first.links_moved), ([merged.clone()].as_slice(), 1));
+    assert_eq!(
+        (first.merged.as_slice(), first.links_moved),
+        ([merged.clone()].as_slice(), 1)
+    );
     let again = node.history.canonicalize(request).await.unwrap().into_inner();
     assert_eq!(again.merged, first.merged, "a retry gives the first answer");
     let history = node.history(&merged).await;
@@ -403,7 +459,11 @@ async fn f15_a_merged_id_keeps_resolving_in_every_call_that_takes_one() {
         ..QueryRequest::default()
     };
     let found = node.memory.query(found).await.unwrap().into_inner();
-    assert_eq!(found.nodes[0].memory.as_ref().unwrap().id, canonical, "its wording is searched");
+    assert_eq!(
+        found.nodes[0].memory.as_ref().unwrap().id,
+        canonical,
+        "its wording is searched"
+    );
     let bank = node.store(project("bank"), "The ledger is kept in Oracle").await;
     let across = CanonicalizeRequest {
         context: node.context(""),
@@ -422,7 +482,11 @@ async fn a_clearing_asks_first_counts_in_a_dry_run_and_repeats_its_answer() {
     let mut node = Running::start().await;
     for number in 0..30 {
         let scope = session("shop", if number % 2 == 0 { "s1" } else { "s2" });
-        node.say(scope, &format!("We decided that order {number} goes to customer {number}.")).await;
+        node.say(
+            scope,
+            &format!("We decided that order {number} goes to customer {number}."),
+        )
+        .await;
     }
     let kept = node.store(project("bank"), "The ledger is kept in Oracle").await;
     let asked = node.clear("", |r| (r.what, r.project) = (What::Project.into(), "shop".to_owned()));
@@ -446,7 +510,11 @@ async fn a_clearing_asks_first_counts_in_a_dry_run_and_repeats_its_answer() {
         (&done.memories_by_kind, done.links, done.turns, done.sessions)
     );
     assert_eq!((done.turns, done.sessions), (30, 2));
-    assert_eq!(node.clear("c1", confirmed).await.unwrap(), done, "a retry gives the first answer");
+    assert_eq!(
+        node.clear("c1", confirmed).await.unwrap(),
+        done,
+        "a retry gives the first answer"
+    );
     let empty = node.clear("c2", confirmed).await.unwrap();
     assert_eq!((empty.turns, empty.memories_by_kind.iter().sum::<u64>()), (0, 0));
     let found = QueryRequest {

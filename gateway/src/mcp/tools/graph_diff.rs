@@ -16,7 +16,11 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
     let started = call.walk.as_ref().map_or(call.now, |walk| walk.started);
     let since = arguments.optional_time("since").unwrap_or(started.plus(-Millis::DAY));
     // Later pages read the period of the first one.
-    let read = call.walk.as_ref().map(|walk| walk.read_stamp).filter(|stamp| *stamp != 0);
+    let read = call
+        .walk
+        .as_ref()
+        .map(|walk| walk.read_stamp)
+        .filter(|stamp| *stamp != 0);
     let until = read.or(arguments.optional_time("until").map(|at| at.0));
     if until.is_some_and(|until| until < since.0) {
         return Err(Fault::validation(
@@ -70,7 +74,11 @@ fn answer(call: &ToolCall<'_>, started: Millis, reply: &DiffReply) -> Answer {
         }),
     );
     let warnings = [(reply.more, "list_cut"), (reply.incomplete, "period_cut")];
-    let warnings: Vec<&str> = warnings.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect();
+    let warnings: Vec<&str> = warnings
+        .into_iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, word)| word)
+        .collect();
     answer.put_some("warnings", warnings);
     answer.items = unseen(items(reply), call.walk.as_ref());
     answer

@@ -16,7 +16,11 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         scope: Some(arguments.scope()),
         include_resolved: arguments.flag("include_resolved"),
         limit: arguments.count("limit"),
-        until: call.walk.as_ref().map(|walk| walk.read_stamp).filter(|stamp| *stamp != 0),
+        until: call
+            .walk
+            .as_ref()
+            .map(|walk| walk.read_stamp)
+            .filter(|stamp| *stamp != 0),
     };
     let reply = call
         .app

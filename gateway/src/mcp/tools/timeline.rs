@@ -26,7 +26,11 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         max_depth: arguments.count("max_depth"),
         include_evidence: arguments.flag("include_evidence"),
         since: arguments.optional_time("since").map(|at| at.0),
-        until: call.walk.as_ref().map(|walk| walk.read_stamp).filter(|stamp| *stamp != 0),
+        until: call
+            .walk
+            .as_ref()
+            .map(|walk| walk.read_stamp)
+            .filter(|stamp| *stamp != 0),
     };
     let reply = call
         .app

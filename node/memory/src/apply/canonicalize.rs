@@ -143,7 +143,10 @@ fn moved_ends(link: &Link, from: MemoryId, to: MemoryId) -> (MemoryId, MemoryId)
 
 /// What was superseded by a merged memory is superseded by what took it in.
 fn follow_winner(tx: &mut Transaction<'_>, loser: MemoryId, from: MemoryId, winner: Option<MemoryId>) {
-    let loser = tx.rows().memory(loser).filter(|loser| loser.superseded_by == Some(from));
+    let loser = tx
+        .rows()
+        .memory(loser)
+        .filter(|loser| loser.superseded_by == Some(from));
     if let Some(mut loser) = loser {
         loser.superseded_by = winner;
         tx.rewrite_memory(loser);
@@ -203,7 +206,10 @@ fn move_evidence(tx: &mut Transaction<'_>, canonical: &mut Memory, from: MemoryI
     for turn in turns {
         if let Some(mut turn) = tx.rows().turn(turn) {
             let named = turn.memories.contains(&canonical.id);
-            turn.memories.iter_mut().filter(|id| **id == from).for_each(|id| *id = canonical.id);
+            turn.memories
+                .iter_mut()
+                .filter(|id| **id == from)
+                .for_each(|id| *id = canonical.id);
             if named {
                 let mut seen = BTreeSet::new();
                 turn.memories.retain(|id| seen.insert(*id));

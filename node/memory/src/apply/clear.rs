@@ -41,7 +41,10 @@ pub(super) fn apply_clear(tx: &mut Transaction<'_>, command: &Clear) -> Outcome 
 
 fn first_point(tx: &Transaction<'_>, target: &ClearTarget) -> Option<ClearPoint> {
     let project = match target {
-        ClearTarget::Project(name) | ClearTarget::Session { project: Some(name), .. } => Some(name_key(name)),
+        ClearTarget::Project(name)
+        | ClearTarget::Session {
+            project: Some(name), ..
+        } => Some(name_key(name)),
         ClearTarget::All | ClearTarget::Session { project: None, .. } => tx.rows().project_keys("", 1).pop(),
     };
     Some(ClearPoint {
@@ -126,7 +129,10 @@ impl Step<'_> {
         self.left -= i64::try_from(evidence.len()).unwrap_or(i64::MAX).saturating_add(1);
         let of_session = |scope: &crate::scope::Scope| scope.session_id == session;
         // Newest first: the last one is the oldest that stays.
-        let stays = evidence.iter().rfind(|(_, e)| !of_session(&e.scope)).map(|(_, e)| e.scope.clone());
+        let stays = evidence
+            .iter()
+            .rfind(|(_, e)| !of_session(&e.scope))
+            .map(|(_, e)| e.scope.clone());
         let Some(stays) = stays else {
             if evidence.iter().any(|(_, e)| of_session(&e.scope)) {
                 self.erase(tx, memory);

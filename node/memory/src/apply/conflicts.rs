@@ -141,7 +141,11 @@ pub(super) fn refresh_reasons(tx: &mut Transaction<'_>, id: MemoryId) {
         let Some(other) = tx.rows().memory(link.other_end(id)) else {
             continue;
         };
-        let (source, target) = if link.source == id { (&memory, &other) } else { (&other, &memory) };
+        let (source, target) = if link.source == id {
+            (&memory, &other)
+        } else {
+            (&other, &memory)
+        };
         let reason = reason_between(source, target);
         if reason != link.reason {
             let mut said = link.clone();
@@ -158,7 +162,9 @@ fn reason_between(source: &Memory, target: &Memory) -> String {
         opposed.next().map(|against| reason_of(claim, against))
     });
     let mut pairs = pairs;
-    pairs.next().unwrap_or_else(|| "one side was changed since; compare the two again".to_owned())
+    pairs
+        .next()
+        .unwrap_or_else(|| "one side was changed since; compare the two again".to_owned())
 }
 
 fn reason_of(claim: &Claim, against: &Claim) -> String {

@@ -92,7 +92,10 @@ fn remove_links(tx: &mut Transaction<'_>, id: MemoryId) -> u32 {
 
 /// What was superseded by an erased memory stays ended, and no longer names it.
 fn release(tx: &mut Transaction<'_>, other: MemoryId, gone: MemoryId) {
-    let loser = tx.rows().memory(other).filter(|other| other.superseded_by == Some(gone));
+    let loser = tx
+        .rows()
+        .memory(other)
+        .filter(|other| other.superseded_by == Some(gone));
     if let Some(mut loser) = loser {
         loser.superseded_by = None;
         tx.rewrite_memory(loser);

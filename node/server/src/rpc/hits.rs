@@ -9,8 +9,8 @@ use waggle_memory::memory::{Memory, State};
 use waggle_memory::tables::Item;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
-use waggle_memory::transcript::Turn;
 use waggle_memory::time_words::{TimeIntent, TimeOrder};
+use waggle_memory::transcript::Turn;
 use waggle_proto::wire::{self, FusionHit, HitExplain, NodeHit, TurnHit};
 use waggle_recall::index::Hit;
 
@@ -129,7 +129,11 @@ impl Assembly {
             .map(|memory| (self.words_in_part(rows, turn, memory), ended(memory)))
             .collect();
         let best = scored.iter().map(|(words, _)| *words).max().unwrap_or(0);
-        best > 0 && scored.iter().filter(|(words, _)| *words == best).all(|(_, ended)| *ended)
+        best > 0
+            && scored
+                .iter()
+                .filter(|(words, _)| *words == best)
+                .all(|(_, ended)| *ended)
     }
 
     fn words_in_part(&self, rows: TenantRows<'_>, turn: &Turn, memory: &Memory) -> usize {
