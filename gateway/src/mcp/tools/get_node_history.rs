@@ -1,7 +1,7 @@
 //! A memory with everything that is known of its past, or the tombstone of an erased one.
 
 use serde_json::{Value, json};
-use waggle_proto::wire::{HistoryReply, HistoryRequest, Version};
+use waggle_proto::wire::{HistoryReply, HistoryRequest, Tombstone, Version};
 
 use super::ToolCall;
 use super::get_related::{named, unseen};
@@ -39,8 +39,8 @@ fn answer(call: &ToolCall<'_>, reply: &HistoryReply) -> Answer {
         ..Answer::default()
     };
     answer.put_some("redirected_from", translate::id(&reply.redirected_from));
-    if let Some(tombstone) = &reply.tombstone {
-        answer.put("node", translate::tombstone(tombstone));
+    if let Some(erased) = &reply.tombstone {
+        answer.put("node", tombstone(erased));
         return answer;
     }
     if reply.more {
@@ -114,4 +114,26 @@ fn version_fields(version: &Version) -> Fields {
         .with("valid_from", translate::time(version.valid_from))
         .with("valid_to", version.valid_to.map(translate::time))
         .with("superseded_by", translate::id(&version.superseded_by))
+}
+
+/// What is left of an erased memory.
+pub(super) fn tombstone(tombstone: &Tombstone) -> Value {
+    let scope = tombstone.scope.clone().unwrap_or_default();
+    let hash: String = tombstone
+        .content_hash
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Fields::default()
+        .with("id", translate::id(&tombstone.id))
+        .with("deleted", true)
+        .with("deleted_at", translate::time(tombstone.deleted_at))
+        .with("author", tombstone.author.as_str())
+        .with("receipt", tombstone.receipt.as_str())
+        .with("content_hash", hash)
+        .with_if(tombstone.kind > 0, "node_type", translate::kind(tombstone.kind))
+        .with("project", scope.project)
+        .with("agent_id", scope.agent_id)
+        .with("session_id", scope.session_id)
+        .value()
 }

@@ -5,6 +5,7 @@ use waggle_memory::time::Millis;
 use waggle_proto::wire::{DiffReply, DiffRequest, Link, Memory};
 
 use super::ToolCall;
+use super::get_node_history::tombstone;
 use super::get_related::{named, unseen};
 use crate::fault::Fault;
 use crate::mcp::result::{Answer, Item};
@@ -94,10 +95,10 @@ fn items(reply: &DiffReply) -> Vec<Item> {
         let item = |link: &Link| named(list, show(link), &translate::id(&link.id));
         links.iter().map(item).collect()
     };
-    let deleted = reply.deleted.iter().map(|tombstone| {
-        let id = translate::id(&tombstone.id);
+    let deleted = reply.deleted.iter().map(|erased| {
+        let id = translate::id(&erased.id);
         Item {
-            value: translate::tombstone(tombstone),
+            value: tombstone(erased),
             ..named("deleted_nodes", Fields::default(), &id)
         }
     });

@@ -1,9 +1,12 @@
 //! The rows of one tenant while one command changes them, with the bookkeeping that every command shares: counters,
 //! versions, index rows, effects.
 
+mod identities;
+mod links;
+
 use super::changes;
 use crate::change::ChangeKind;
-use crate::id::{EvidenceId, LinkId, MemoryId, Principal, TenantId};
+use crate::id::{MemoryId, Principal, TenantId};
 use crate::link::Link;
 use crate::memory::{ChangeReason, Evidence, Memory, State, Vector, VectorDraft, Version};
 use crate::outcome::Effects;
@@ -328,18 +331,6 @@ impl<'a> Transaction<'a> {
         self.put(TenantKey::Link(new.id), Row::Link(Box::new(new)));
     }
 
-    fn index_conflict(&mut self, link: &Link) {
-        if let Some(resolution) = &link.resolution {
-            self.put(TenantKey::Conflict(resolution.resolved, link.id), Row::Mark);
-        }
-    }
-
-    fn unindex_conflict(&mut self, link: &Link) {
-        if let Some(resolution) = &link.resolution {
-            self.delete(TenantKey::Conflict(resolution.resolved, link.id));
-        }
-    }
-
     /// Removes a link; the end `gone` is being erased and is not counted down.
     pub(super) fn remove_link(&mut self, link: &Link, gone: MemoryId) {
         self.delete(TenantKey::LinkFrom(link.source, link.relationship, link.target));
@@ -371,34 +362,6 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Lets a link lead to or from `to` where it led to or from `from`, under the same id. The caller knows that no such
-    /// link is there and that the two ends differ. `from` is about to go and is not counted down.
-    pub(super) fn move_link(&mut self, link: &Link, from: MemoryId, to: MemoryId) {
-        self.delete(TenantKey::LinkFrom(link.source, link.relationship, link.target));
-        self.delete(TenantKey::LinkTo(link.target, link.relationship, link.source));
-        let moved = |end: MemoryId| if end == from { to } else { end };
-        let mut new = Link {
-            source: moved(link.source),
-            target: moved(link.target),
-            version: link.version.saturating_add(1),
-            ..link.clone()
-        };
-        if let Some(resolution) = &mut new.resolution {
-            resolution.winner = resolution.winner.map(moved);
-        }
-        let (id, open) = (link.id, link.is_open_conflict());
-        self.put(
-            TenantKey::LinkFrom(new.source, new.relationship, new.target),
-            Row::LinkId(id),
-        );
-        self.put(
-            TenantKey::LinkTo(new.target, new.relationship, new.source),
-            Row::LinkId(id),
-        );
-        self.count_link_at(to, 1, i64::from(open));
-        self.put(TenantKey::Link(id), Row::Link(Box::new(new)));
-    }
-
     fn count_link_at(&mut self, memory: MemoryId, links: i64, open_conflicts: i64) {
         let Some(mut memory) = self.rows().memory(memory) else {
             return;
@@ -414,69 +377,6 @@ impl<'a> Transaction<'a> {
         }
         self.rewrite_memory(memory);
     }
-
-    // ---- identities that apply has to make itself ------------------------------------------------------------------
-
-    /// The id of a link that conflict detection makes: a UUIDv7 of this entry's time whose other bits are a hash of
-    /// what it joins, so that every replica makes the same one.
-    pub(super) fn link_id(&self, source: MemoryId, word: &str, target: MemoryId) -> LinkId {
-        LinkId::from_bytes(derived_uuid(
-            self.now,
-            &[&source.bytes(), word.as_bytes(), &target.bytes()],
-        ))
-    }
-
-    /// The id of evidence that a change (not a caller) makes.
-    pub(super) fn evidence_id(&self, memory: MemoryId, number: u32) -> EvidenceId {
-        EvidenceId::from_bytes(derived_uuid(self.now, &[&memory.bytes(), &number.to_be_bytes()]))
-    }
-
-    /// Proof that a step of a clearing was done.
-    pub(super) fn receipt_of_step(&self, parts: &[&[u8]]) -> String {
-        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        hasher.update(self.tenant.as_str().as_bytes());
-        hasher.update(&self.now.0.to_be_bytes());
-        hasher.update(&self.state.changes.to_be_bytes());
-        hasher.update(self.principal.0.as_bytes());
-        for part in parts {
-            hasher.update(part);
-            hasher.update(&[0xff]);
-        }
-        format!("cleared-{:032x}", hasher.digest128())
-    }
-
-    /// Proof of an erasure: a hash over what, when and who.
-    pub(super) fn receipt(&self, memory: MemoryId) -> String {
-        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        hasher.update(self.tenant.as_str().as_bytes());
-        hasher.update(&memory.bytes());
-        hasher.update(&self.now.0.to_be_bytes());
-        hasher.update(self.principal.0.as_bytes());
-        format!("erased-{memory}-{:032x}", hasher.digest128())
-    }
-}
-
-fn derived_uuid(now: Millis, parts: &[&[u8]]) -> [u8; 16] {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    hasher.update(&now.0.to_be_bytes());
-    for part in parts {
-        hasher.update(part);
-        hasher.update(&[0xff]);
-    }
-    let mut bytes = hasher.digest128().to_be_bytes();
-    // 48 bits of milliseconds, then version 7 and the RFC 9562 variant.
-    let time = u64::try_from(now.0).unwrap_or(0).to_be_bytes();
-    bytes
-        .iter_mut()
-        .zip(time.iter().skip(2))
-        .for_each(|(byte, time)| *byte = *time);
-    if let Some(byte) = bytes.get_mut(6) {
-        *byte = (*byte & 0x0f) | 0x70;
-    }
-    if let Some(byte) = bytes.get_mut(8) {
-        *byte = (*byte & 0x3f) | 0x80;
-    }
-    bytes
 }
 
 /// The index rows of a memory. A closed memory keeps them: queries check the state themselves.
