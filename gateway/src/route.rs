@@ -17,6 +17,7 @@ use waggle_config::limits::RPC_BYTES_MAX;
 use waggle_memory::id::TenantId;
 use waggle_memory::meta::{NodeId, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::history_service_client::HistoryServiceClient;
 use waggle_proto::wire::insight_service_client::InsightServiceClient;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
@@ -107,6 +108,25 @@ impl Cluster {
     {
         self.owner(caller, call, |channel, context, left| {
             let client = InsightServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        })
+        .await
+    }
+
+    /// Calls HistoryService at the owner of the caller's tenant.
+    pub(crate) async fn history<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(HistoryServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.owner(caller, call, |channel, context, left| {
+            let client = HistoryServiceClient::new(channel)
                 .max_decoding_message_size(RPC_BYTES_MAX)
                 .max_encoding_message_size(RPC_BYTES_MAX);
             send(client, context, left)

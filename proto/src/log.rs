@@ -9,6 +9,7 @@ pub mod limits;
 mod command;
 mod common;
 mod handoff;
+mod history;
 mod link;
 mod malformed;
 mod memory;

@@ -243,6 +243,8 @@ fn entries_of_every_release_keep_their_bytes_and_meaning() {
         "import_records",
         "delete_link",
         "store_messages",
+        "canonicalize",
+        "clear",
         "remember_messages",
     ];
     for (command, name) in NAMES.iter().enumerate() {

@@ -185,6 +185,7 @@ impl RunningNode {
                 .add_service(services.insight())
                 .add_service(services.transfer())
                 .add_service(services.transcripts())
+                .add_service(services.history())
                 .add_service(services.meta());
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
@@ -211,6 +212,7 @@ impl RunningNode {
             .add_service(services.insight())
             .add_service(services.transfer())
             .add_service(services.transcripts())
+            .add_service(services.history())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
             if let Err(error) = server

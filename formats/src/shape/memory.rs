@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use waggle_memory::id::{EvidenceId, MemoryId, Principal, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Role};
-use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
+use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::record::{MemoryRecord, Redirect};
 use waggle_memory::scope::Scope;
 use waggle_memory::statement::Fingerprint;
@@ -111,8 +111,22 @@ pub(crate) struct TombstoneShape {
     deleted_at: Text<Millis>,
     deleted_edges: u32,
     id: Text<MemoryId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<ErasedShape>,
     receipt: String,
     turns_kept: u32,
+}
+
+/// What a tombstone keeps of its memory.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ErasedShape {
+    agent_id: String,
+    content_hash: String,
+    node_type: Text<Kind>,
+    project: String,
+    recorded_at: Text<Millis>,
+    session_id: String,
 }
 
 impl From<&MemoryRecord> for MemoryShape {
@@ -317,6 +331,36 @@ impl From<RedirectShape> for Redirect {
     }
 }
 
+impl From<&Erased> for ErasedShape {
+    fn from(erased: &Erased) -> Self {
+        Self {
+            agent_id: erased.scope.agent_id.clone(),
+            content_hash: format!("{:032x}", u128::from_be_bytes(erased.content_hash)),
+            node_type: Text(erased.kind),
+            project: erased.scope.project.clone(),
+            recorded_at: Text(erased.recorded_at),
+            session_id: erased.scope.session_id.clone(),
+        }
+    }
+}
+
+impl ErasedShape {
+    /// None for a hash that is none: the tombstone counts without it.
+    fn read(self) -> Option<Erased> {
+        let hash = u128::from_str_radix(&self.content_hash, 16).ok()?;
+        Some(Erased {
+            scope: Scope {
+                project: self.project,
+                agent_id: self.agent_id,
+                session_id: self.session_id,
+            },
+            kind: self.node_type.0,
+            recorded_at: self.recorded_at.0,
+            content_hash: hash.to_be_bytes(),
+        })
+    }
+}
+
 impl TombstoneShape {
     pub(crate) fn new(id: MemoryId, tombstone: &Tombstone) -> Self {
         Self {
@@ -324,6 +368,7 @@ impl TombstoneShape {
             deleted_at: Text(tombstone.deleted_at),
             deleted_edges: tombstone.deleted_links,
             id: Text(id),
+            of: tombstone.of.as_ref().map(ErasedShape::from),
             receipt: tombstone.receipt.clone(),
             turns_kept: tombstone.turns_kept,
         }
@@ -336,6 +381,7 @@ impl TombstoneShape {
             receipt: self.receipt,
             deleted_links: self.deleted_edges,
             turns_kept: self.turns_kept,
+            of: self.of.and_then(ErasedShape::read),
         };
         (self.id.0, tombstone)
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
-use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
+use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::record::{MemoryRecord, Record, Redirect};
 use waggle_memory::scope::{Scope, name_key};
 use waggle_memory::statement::{Claim, Fingerprint, StatedEnd, Statement};
@@ -306,6 +306,16 @@ impl Draw {
             receipt: self.short(),
             deleted_links: self.u32(),
             turns_kept: self.u32(),
+            of: (self.below(2) == 0).then(|| Erased {
+                scope: Scope {
+                    project: self.short(),
+                    agent_id: self.short(),
+                    session_id: self.short(),
+                },
+                kind: self.pick(Kind::ALL),
+                recorded_at: self.time(),
+                content_hash: (u128::from(self.number()) << 64).to_be_bytes(),
+            }),
         }
     }
 

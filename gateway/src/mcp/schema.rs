@@ -1,6 +1,8 @@
 //! The one table of tools: names, scopes, hints, paths and fields. Schemas, argument checks, tool lists and the
 //! capabilities answer are all read from it, so they cannot differ.
 
+mod history;
+
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -46,16 +48,23 @@ impl ToolSet {
 /// A tool, by the code that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolKind {
+    CanonicalizeNode,
+    ClearAll,
+    ClearProject,
+    ClearSession,
     DecomposeAndStore,
     DedupCandidates,
     DeleteNode,
     ExportGraphBackup,
     ExportMarkdownVault,
+    GetNodeHistory,
     GetRelated,
     GetStats,
     GetTopics,
+    GraphDiff,
     ImportGraphBackup,
     ImportMarkdownVault,
+    ListConflicts,
     ListContextScopes,
     MemoryCapabilities,
     MemoryReplay,
@@ -65,6 +74,7 @@ pub(crate) enum ToolKind {
     ResolveConflict,
     StoreEdge,
     StoreNode,
+    Timeline,
     UpdateNode,
 }
 
@@ -177,6 +187,10 @@ pub(crate) enum FieldKind {
     Depth,
     /// A UUID.
     Id,
+    /// Several of them.
+    Ids {
+        items_max: usize,
+    },
     Time,
 }
 
@@ -193,7 +207,11 @@ impl Field {
             FieldKind::Texts { empty: true, .. } | FieldKind::Words { .. } => {
                 value.as_array().is_some_and(Vec::is_empty)
             }
-            FieldKind::Texts { empty: false, .. } | FieldKind::Depth | FieldKind::Id | FieldKind::Time => false,
+            FieldKind::Texts { empty: false, .. }
+            | FieldKind::Depth
+            | FieldKind::Id
+            | FieldKind::Ids { .. }
+            | FieldKind::Time => false,
         }
     }
 
@@ -255,6 +273,7 @@ impl Field {
                 json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
             }
             FieldKind::Depth => json!({"type": "integer"}),
+            FieldKind::Ids { .. } => json!({"type": "array", "items": {"type": "string"}}),
             FieldKind::Id | FieldKind::Time => json!({"type": "string"}),
         };
         if !self.description.is_empty()
@@ -274,7 +293,11 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 20] = [
+pub(crate) static TOOLS: [ToolSpec; 28] = [
+    history::CANONICALIZE_NODE,
+    history::CLEAR_ALL,
+    history::CLEAR_PROJECT,
+    history::CLEAR_SESSION,
     ToolSpec {
         kind: ToolKind::DecomposeAndStore,
         name: "decompose_and_store",
@@ -332,6 +355,7 @@ pub(crate) static TOOLS: [ToolSpec; 20] = [
         core: false,
         fields: &[fields::SCOPE, fields::EXPORT_PATHS],
     },
+    history::GET_NODE_HISTORY,
     ToolSpec {
         kind: ToolKind::GetRelated,
         name: "get_related",
@@ -364,6 +388,7 @@ pub(crate) static TOOLS: [ToolSpec; 20] = [
         core: false,
         fields: &[fields::SCOPE, fields::MAX_TOPICS, fields::PAGE],
     },
+    history::GRAPH_DIFF,
     ToolSpec {
         kind: ToolKind::ImportGraphBackup,
         name: "import_graph_backup",
@@ -384,6 +409,7 @@ pub(crate) static TOOLS: [ToolSpec; 20] = [
         core: false,
         fields: &[fields::IMPORT_SOURCE, fields::IMPORT_DRY_RUN, fields::IMPORT_PATHS],
     },
+    history::LIST_CONFLICTS,
     ToolSpec {
         kind: ToolKind::ListContextScopes,
         name: "list_context_scopes",
@@ -478,6 +504,7 @@ pub(crate) static TOOLS: [ToolSpec; 20] = [
         core: true,
         fields: &[fields::STORE_NODE, fields::SCOPE, fields::VALIDITY],
     },
+    history::TIMELINE,
     ToolSpec {
         kind: ToolKind::UpdateNode,
         name: "update_node",
@@ -501,6 +528,7 @@ const NAME_ALIASES: &[(&str, ToolKind)] = &[
     ("aggregate_graph", ToolKind::QueryGraph),
     ("assemble_context", ToolKind::PrimeContext),
     ("build_context", ToolKind::PrimeContext),
+    ("canonicalize", ToolKind::CanonicalizeNode),
     ("debug_retrieval", ToolKind::QueryGraph),
     ("recursive_context", ToolKind::PrimeContext),
     ("rlm_context", ToolKind::PrimeContext),
@@ -583,74 +611,4 @@ yesterday, last week. If an answer is empty, read empty_reason. Stored text is i
 pub(crate) const TEXT: usize = limits::CONTEXT_BYTES_MAX;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tokens(set: ToolSet) -> usize {
-        tool_list_bytes(set).div_ceil(4)
-    }
-
-    #[test]
-    fn tool_lists_fit_their_budgets() {
-        let counts = ToolSet::ALL.map(|set| (set.path(), tokens(set)));
-        assert!(tokens(ToolSet::All) <= 4_500, "{counts:?}");
-        assert!(tokens(ToolSet::Core) <= 1_500, "{counts:?}");
-        assert!(tokens(ToolSet::ReadOnly) <= 2_200, "{counts:?}");
-        let core = TOOLS.iter().filter(|tool| tool.core).count();
-        assert_eq!(core, 7);
-    }
-
-    #[test]
-    fn names_are_sorted_short_and_plain() {
-        assert!(TOOLS.iter().is_sorted_by_key(|tool| tool.name));
-        for tool in &TOOLS {
-            assert!(tool.name.len() <= 40);
-            assert!(
-                tool.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
-                "{}",
-                tool.name
-            );
-            assert!(!tool.title.is_empty() && !tool.description.is_empty());
-        }
-    }
-
-    #[test]
-    fn schemas_are_flat_and_complete() {
-        let shared = ["project", "agent_id", "session_id", "token_budget", "cursor"];
-        for tool in &TOOLS {
-            let schema = Value::Object(input_schema(tool));
-            assert_eq!(schema["type"], "object");
-            assert_eq!(schema["additionalProperties"], false);
-            let text = schema.to_string();
-            for word in [
-                "$ref",
-                "$defs",
-                "anyOf",
-                "oneOf",
-                "allOf",
-                "\"null\"",
-                "\"format\"",
-                "nullable",
-            ] {
-                assert!(!text.contains(word), "{} has {word}", tool.name);
-            }
-            let mut names = std::collections::BTreeSet::new();
-            for field in tool.fields() {
-                assert!(names.insert(field.name), "{} has {} twice", tool.name, field.name);
-                let property = field.schema();
-                assert!(property["type"].is_string(), "{}.{}", tool.name, field.name);
-                let described = !field.description.is_empty() || shared.contains(&field.name) || !field.listed;
-                assert!(described, "{}.{} is not described", tool.name, field.name);
-            }
-        }
-    }
-
-    #[test]
-    fn every_alias_leads_to_a_tool() {
-        for (alias, kind) in NAME_ALIASES {
-            assert_eq!(find_tool(alias).map(|tool| tool.kind), Some(*kind));
-            assert!(TOOLS.iter().all(|tool| tool.name != *alias));
-        }
-        assert!(find_tool("no_such_tool").is_none());
-    }
-}
+mod tests;

@@ -204,7 +204,7 @@ pub(crate) fn full_node(memory: &wire::Memory, tenant: &str) -> Fields {
         )
 }
 
-fn evidence(evidence: &wire::Evidence) -> Value {
+pub(crate) fn evidence(evidence: &wire::Evidence) -> Value {
     let turn = !evidence.turn_id.is_empty();
     let scope = evidence.scope.clone().unwrap_or_default();
     Fields::default()

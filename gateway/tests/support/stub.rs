@@ -1,5 +1,6 @@
 //! A node that answers from a script, for tests of the gateway only.
 
+mod history;
 pub mod insight;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use tonic::{Code, Request, Response, Status};
 use waggle_gateway::keys::ApiKeyText;
 use waggle_memory::meta::{KeyScopes, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::history_service_server::HistoryServiceServer;
 use waggle_proto::wire::insight_service_server::InsightServiceServer;
 use waggle_proto::wire::memory_service_server::{MemoryService, MemoryServiceServer};
 use waggle_proto::wire::meta_service_server::{MetaService, MetaServiceServer};
@@ -28,6 +30,7 @@ pub struct Stub {
     pub keys: Mutex<BTreeMap<String, (KeyInfo, Vec<u8>)>>,
     pub contexts: Mutex<Vec<CallContext>>,
     pub queries: Mutex<Vec<QueryRequest>>,
+    pub diffs: Mutex<Vec<DiffRequest>>,
     /// Memories that a query finds.
     pub memories: Mutex<Vec<Memory>>,
     /// Failures answered before anything else, first one first.
@@ -149,6 +152,7 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
             TranscriptServiceServer::new(Shared(Arc::clone(&stub)))
                 .max_decoding_message_size(waggle_config::limits::RPC_BYTES_MAX),
         )
+        .add_service(HistoryServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(MetaServiceServer::new(Shared(stub)));
     tokio::spawn(services.serve_with_incoming(incoming));
     let connector = tower::service_fn(move |_: http::Uri| {

@@ -1,6 +1,7 @@
 //! Replicated intents. A command has no behaviour: everything uncertain (ids, times, vectors, extracted drafts) was
 //! decided before the proposal and is carried inside. `apply` gives each its effect.
 
+use crate::clear::Clear;
 use crate::handoff::{RememberMessages, StoreMessages};
 use crate::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
 use crate::import::ImportRecords;
@@ -84,6 +85,10 @@ pub enum Command {
     StoreMessages(Box<StoreMessages>),
     /// Store what was extracted from stored messages, once.
     RememberMessages(Box<RememberMessages>),
+    /// Merge memories into one by hand.
+    Canonicalize(Canonicalize),
+    /// One step of erasing a scope.
+    Clear(Clear),
 }
 
 impl Command {
@@ -99,6 +104,8 @@ impl Command {
             Self::ImportRecords(c) => Some(&c.tenant),
             Self::StoreMessages(c) => Some(&c.tenant),
             Self::RememberMessages(c) => Some(&c.remember.tenant),
+            Self::Canonicalize(c) => Some(&c.tenant),
+            Self::Clear(c) => Some(&c.tenant),
             Self::ExpireRequests { .. }
             | Self::InitCluster(_)
             | Self::CreateTenant(_)
@@ -339,6 +346,22 @@ pub struct ResolveConflict {
     pub note: String,
     /// When the loser ended; None = now.
     pub valid_to: Option<Millis>,
+}
+
+/// A deliberate merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonicalize {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Merged away, in this order; at most [`Canonicalize::MEMORIES_MAX`].
+    pub memories: Vec<MemoryId>,
+    /// What stays.
+    pub canonical: MemoryId,
+}
+
+impl Canonicalize {
+    /// Most memories merged by one command.
+    pub const MEMORIES_MAX: usize = 50;
 }
 
 /// Vectors that follow their text.

@@ -1,4 +1,4 @@
-//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, tombstones, each
+//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, redirects, tombstones, each
 //! by id. The same rows give the same records in the same order.
 
 use std::collections::VecDeque;
@@ -73,6 +73,7 @@ enum Stage {
     Turns(Option<TurnId>),
     Memories(Option<MemoryId>),
     Links(Option<LinkId>),
+    Redirects(Option<MemoryId>),
     Tombstones(Option<MemoryId>),
     Done,
 }
@@ -103,7 +104,9 @@ impl<'a> Export<'a> {
                 Stage::Memories(after) if self.kinds.graph => self.read_memories(after),
                 Stage::Memories(_) => Stage::Links(None),
                 Stage::Links(after) if self.kinds.graph => self.read_links(after),
-                Stage::Links(_) => Stage::Tombstones(None),
+                Stage::Links(_) => Stage::Redirects(None),
+                Stage::Redirects(after) if self.kinds.graph => self.read_redirects(after),
+                Stage::Redirects(_) => Stage::Tombstones(None),
                 Stage::Tombstones(after) if self.kinds.tombstones && self.scope.is_everything() => {
                     self.read_tombstones(after)
                 }
@@ -162,13 +165,28 @@ impl<'a> Export<'a> {
     fn read_links(&mut self, after: Option<LinkId>) -> Stage {
         let page = self.rows.links_after(after, ROWS_AT_ONCE);
         let Some(last) = page.last() else {
-            return Stage::Tombstones(None);
+            return Stage::Redirects(None);
         };
         let next = Stage::Links(Some(last.id));
         for link in page {
             let inside = |end| self.rows.memory(end).is_some_and(|memory| self.contains(&memory));
             if inside(link.source) && inside(link.target) {
                 self.ready.push_back(Record::Link(Box::new(link)));
+            }
+        }
+        next
+    }
+
+    fn read_redirects(&mut self, after: Option<MemoryId>) -> Stage {
+        let page = self.rows.redirects_after(after, ROWS_AT_ONCE);
+        let Some(last) = page.last() else {
+            return Stage::Tombstones(None);
+        };
+        let next = Stage::Redirects(Some(last.from));
+        for redirect in page {
+            let inside = |end| self.rows.resolved(end).is_some_and(|memory| self.contains(&memory));
+            if self.scope.is_everything() || inside(redirect.to) {
+                self.ready.push_back(Record::Redirect(redirect));
             }
         }
         next

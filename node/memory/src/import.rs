@@ -74,6 +74,8 @@ pub struct Imported {
     pub turns: Counted,
     /// Sessions.
     pub sessions: Counted,
+    /// Ids that were merged away.
+    pub redirects: Counted,
     /// Tombstones.
     pub tombstones: Counted,
     /// Links that were left out because an end is not there.
@@ -126,6 +128,7 @@ impl Imported {
         self.links.add(other.links);
         self.turns.add(other.turns);
         self.sessions.add(other.sessions);
+        self.redirects.add(other.redirects);
         self.tombstones.add(other.tombstones);
         self.dangling = self.dangling.saturating_add(other.dangling);
         self.conflict_count = self.conflict_count.saturating_add(other.conflict_count);

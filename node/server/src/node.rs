@@ -16,6 +16,7 @@ use waggle_memory::meta::{Placement, ShardId};
 use waggle_memory::rank::Tuning;
 use waggle_memory::tables::typed;
 use waggle_memory::time::Millis;
+use waggle_proto::wire::history_service_server::HistoryServiceServer;
 use waggle_proto::wire::insight_service_server::{InsightService, InsightServiceServer};
 use waggle_proto::wire::memory_service_server::MemoryServiceServer;
 use waggle_proto::wire::meta_service_server::MetaServiceServer;
@@ -30,7 +31,7 @@ use crate::background;
 use crate::embed::Embedder;
 use crate::engine::{self, Engine, EngineOptions};
 use crate::indexing::IndexObserver;
-use crate::rpc::{InsightCalls, MemoryCalls, MetaCalls, TopicCache, TranscriptCalls, TransferCalls};
+use crate::rpc::{HistoryCalls, InsightCalls, MemoryCalls, MetaCalls, TopicCache, TranscriptCalls, TransferCalls};
 use crate::status::{self, NodeStatus};
 
 /// Largest gRPC message: the largest call is a turn of 2 MiB, the largest answer 200 memories and 200 turns.
@@ -90,6 +91,7 @@ pub struct Node {
 pub struct NodeServices {
     memory: MemoryCalls,
     insight: InsightCalls,
+    history: HistoryCalls,
     meta: MetaCalls,
     transfer: TransferCalls,
     transcripts: TranscriptCalls,
@@ -108,6 +110,15 @@ impl NodeServices {
     /// MemoryService with our message limits.
     pub fn memory(&self) -> MemoryServiceServer<impl waggle_proto::wire::memory_service_server::MemoryService + use<>> {
         MemoryServiceServer::new(self.memory.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// HistoryService with our message limits.
+    pub fn history(
+        &self,
+    ) -> HistoryServiceServer<impl waggle_proto::wire::history_service_server::HistoryService + use<>> {
+        HistoryServiceServer::new(self.history.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX)
     }
@@ -165,6 +176,9 @@ impl Node {
                 engine: Arc::clone(&self.engine),
             },
             insight: InsightCalls {
+                engine: Arc::clone(&self.engine),
+            },
+            history: HistoryCalls {
                 engine: Arc::clone(&self.engine),
             },
             meta: MetaCalls {

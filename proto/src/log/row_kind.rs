@@ -40,6 +40,8 @@ row_kinds! {
     Tombstone "tombstone";
     Request "request";
     Message "message";
+    Change "change";
+    Redirect "redirect";
     Mark "mark";
 }
 
@@ -66,6 +68,8 @@ impl RowKind {
             Row::Tombstone(_) => Self::Tombstone,
             Row::Request(_) => Self::Request,
             Row::Message(_) => Self::Message,
+            Row::Change(_) => Self::Change,
+            Row::Redirect(_) => Self::Redirect,
             Row::Mark => Self::Mark,
         }
     }

@@ -1,8 +1,9 @@
 //! Entries and commands.
 
+use waggle_memory::clear::{Clear, ClearPhase, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
-    ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
+    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
+    Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::handoff::{NewMessage, RememberMessages, StoreMessages};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, RequestId, TurnId};
@@ -14,7 +15,7 @@ use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 15;
+pub const COMMANDS: usize = 17;
 
 const REMEMBER: usize = 0;
 
@@ -113,6 +114,17 @@ impl Draw {
                 namespace: self.text(),
                 messages: self.list(Self::new_message),
             })),
+            14 => Command::Canonicalize(Canonicalize {
+                tenant: self.tenant(),
+                memories: self.list(Self::memory_id),
+                canonical: self.memory_id(),
+            }),
+            15 => Command::Clear(Clear {
+                tenant: self.tenant(),
+                target: self.clear_target(),
+                from: self.unless_near(Self::clear_point),
+                rows_max: self.u32(),
+            }),
             _ => {
                 let turns = self.list(Self::turn_id);
                 let Command::Remember(mut remember) = self.command(REMEMBER) else {
@@ -126,6 +138,28 @@ impl Draw {
                     remember: *remember,
                 }))
             }
+        }
+    }
+
+    fn clear_target(&mut self) -> ClearTarget {
+        match self.below(3) {
+            0 if !self.near => ClearTarget::All,
+            1 => ClearTarget::Project(self.text()),
+            _ => ClearTarget::Session {
+                project: self.maybe(Self::text),
+                session: self.text(),
+            },
+        }
+    }
+
+    pub fn clear_point(&mut self) -> ClearPoint {
+        ClearPoint {
+            project: self.text(),
+            phase: if self.flag() {
+                ClearPhase::Memories(self.maybe(|draw| (draw.fingerprint(), draw.memory_id())))
+            } else {
+                ClearPhase::Turns
+            },
         }
     }
 

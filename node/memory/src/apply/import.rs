@@ -17,7 +17,7 @@ use crate::import::{ConflictReason, ImportRecords, ImportStrategy, Imported, Rec
 use crate::link::Link;
 use crate::memory::Tombstone;
 use crate::outcome::{Outcome, Rejection};
-use crate::record::{MemoryRecord, Record};
+use crate::record::{MemoryRecord, Record, Redirect};
 use crate::tables::{Row, TenantKey};
 use crate::transcript::{Session, Turn};
 
@@ -52,6 +52,7 @@ pub(super) fn apply_import(tx: &mut Transaction<'_>, command: &ImportRecords) ->
     for link in &sorted.links {
         links::take_in(tx, &mut import, link);
     }
+    take_in_redirects(tx, &mut import, &sorted.redirects);
     for (id, tombstone) in &sorted.tombstones {
         take_in_tombstone(tx, &mut import, *id, tombstone);
     }
@@ -86,6 +87,7 @@ struct Sorted<'a> {
     turns: Vec<&'a Turn>,
     memories: Vec<&'a MemoryRecord>,
     links: Vec<&'a Link>,
+    redirects: Vec<Redirect>,
     tombstones: Vec<(MemoryId, &'a Tombstone)>,
 }
 
@@ -99,7 +101,7 @@ impl<'a> Sorted<'a> {
                 Record::Memory(record) => sorted.memories.push(record),
                 Record::Link(link) => sorted.links.push(link),
                 Record::Tombstone(id, tombstone) => sorted.tombstones.push((*id, tombstone)),
-                Record::Redirect(_) => {}
+                Record::Redirect(redirect) => sorted.redirects.push(*redirect),
             }
         }
         sorted.turns.sort_by_cached_key(|turn| {
@@ -112,6 +114,38 @@ impl<'a> Sorted<'a> {
         });
         sorted
     }
+}
+
+/// Rounds over redirects that lead to each other. Longer chains are made by nobody and end as unknown ids.
+const REDIRECT_ROUNDS_MAX: usize = 32;
+
+/// A merged id leads where the file says, if that is here and the id means nothing else here. A chain may come in any
+/// order, so each round takes what leads somewhere by now.
+fn take_in_redirects(tx: &mut Transaction<'_>, import: &mut Import, redirects: &[Redirect]) {
+    let mut left: Vec<Redirect> = redirects.to_vec();
+    for _ in 0..REDIRECT_ROUNDS_MAX {
+        left.retain(|redirect| {
+            let rows = tx.rows();
+            let known = rows.memory(redirect.from).is_some()
+                || rows.tombstone(redirect.from).is_some()
+                || rows.follow(redirect.from) != redirect.from;
+            if known {
+                import.report.redirects.unchanged += 1;
+                return false;
+            }
+            if rows.resolved(redirect.to).is_none() || rows.follow(redirect.to) == redirect.from {
+                return true;
+            }
+            tx.put(TenantKey::Redirect(redirect.from), Row::Redirect(redirect.to));
+            import.report.redirects.created += 1;
+            false
+        });
+        if left.is_empty() {
+            return;
+        }
+    }
+    // What is left leads nowhere here.
+    import.report.redirects.unchanged += u64::try_from(left.len()).unwrap_or(u64::MAX);
 }
 
 /// An erased id stays erased; what lives here is not erased by somebody's file.

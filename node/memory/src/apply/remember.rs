@@ -36,6 +36,7 @@ pub(super) fn remember_at(
     project_key: &str,
     first_use_of_project: bool,
 ) -> Outcome {
+    tx.scope = command.scope.clone();
     let mut memories = Vec::new();
     let mut found_conflicts = Vec::new();
     for new in &command.memories {
@@ -106,7 +107,8 @@ pub(super) fn check_memories(tx: &Transaction<'_>, command: &Remember, texts: &[
 }
 
 fn check_memory(tx: &Transaction<'_>, new: &NewMemory, texts: &[&str]) -> Result<(), Rejection> {
-    if tx.rows().memory(new.id).is_some() || tx.rows().tombstone(new.id).is_some() {
+    let rows = tx.rows();
+    if rows.resolved(new.id).is_some() || rows.tombstone(rows.follow(new.id)).is_some() {
         return Err(Rejection::AlreadyExists {
             what: "memory",
             id: new.id.to_string(),

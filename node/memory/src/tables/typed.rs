@@ -15,6 +15,8 @@ use crate::statement::Fingerprint;
 use crate::time::Stamp;
 use crate::transcript::{Agent, Project, Session, TenantState, Turn};
 
+mod history;
+
 /// Pieces of evidence a memory that are read together; most memories have one.
 const NEIGHBOURS_EVIDENCE: usize = 4;
 const ID_MIN: [u8; 16] = [0; 16];

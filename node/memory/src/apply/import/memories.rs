@@ -80,7 +80,7 @@ fn unite(tx: &mut Transaction<'_>, import: &mut Import, there: &Memory, record: 
     let versions_came = unite_versions(tx, &new, &record.versions);
     let changed = new != *there;
     if changed {
-        tx.replace_memory(there, new.clone());
+        tx.replace_memory(there, new.clone(), ChangeReason::Import);
         if !same_text(there, &new) {
             let vector = turns::awaited(import);
             tx.set_vector(Item::Memory(new.id), &vector);

@@ -5,6 +5,7 @@ use crate::id::{LinkId, MemoryId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::Tombstone;
+use crate::record::Redirect;
 use crate::tables::{Key, Row, TenantKey};
 use crate::transcript::Session;
 
@@ -53,6 +54,21 @@ impl TenantRows<'_> {
         rows.into_iter()
             .filter_map(|(_, row)| if let Row::Link(link) = row { Some(*link) } else { None })
             .filter(|link| Some(link.id) != after)
+            .take(limit)
+            .collect()
+    }
+
+    /// Merges by hand in the order of the merged ids after `after`.
+    pub fn redirects_after(&self, after: Option<MemoryId>, limit: usize) -> Vec<Redirect> {
+        let from = self.key(TenantKey::Redirect(after.unwrap_or(MemoryId::from_bytes(ID_MIN))));
+        let to = self.key(TenantKey::Redirect(MemoryId::from_bytes(ID_MAX)));
+        let rows = self.tables.scan(&from, &to, limit.saturating_add(1));
+        rows.into_iter()
+            .filter_map(|(key, row)| match (key, row) {
+                (Key::Tenant(_, TenantKey::Redirect(from)), Row::Redirect(to)) => Some(Redirect { from, to }),
+                _ => None,
+            })
+            .filter(|redirect| Some(redirect.from) != after)
             .take(limit)
             .collect()
     }
