@@ -33,6 +33,16 @@ enum Side {
     Admin,
 }
 
+/// What is known here of a gateway, without asking it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// The address as it was given.
+    pub(crate) base: String,
+    pub(crate) key: Option<String>,
+    /// Where the key came from, if from a file.
+    pub(crate) key_file: Option<PathBuf>,
+}
+
 pub(crate) struct Client {
     http: reqwest::Client,
     base: String,
@@ -48,8 +58,24 @@ impl ClientArgs {
         self.connect(Side::Admin)
     }
 
-    fn connect(&self, side: Side) -> Result<Client> {
+    /// The public address and the key, which may be missing.
+    pub(crate) fn known(&self) -> Result<Known> {
         let context = Context::load(context::DEV)?;
+        let base = self.base(Side::Public, context.as_ref())?;
+        let from_variable = self.key_file.is_none() && variable_text("WAGGLE_KEY").is_some();
+        let key_file = match &self.key_file {
+            _ if from_variable => None,
+            Some(path) => Some(path.clone()),
+            None => context.as_ref().map(|context| context.key_file.clone()),
+        };
+        let key = match (&key_file, from_variable) {
+            (None, false) => None,
+            _ => Some(self.key(Side::Public, context.as_ref())?),
+        };
+        Ok(Known { base, key, key_file })
+    }
+
+    fn base(&self, side: Side, context: Option<&Context>) -> Result<String> {
         let variable = match side {
             Side::Public => "WAGGLE_URL",
             Side::Admin => "WAGGLE_ADMIN_URL",
@@ -59,7 +85,7 @@ impl ClientArgs {
             .clone()
             .or_else(|| variable_text(variable))
             .or_else(|| {
-                context.as_ref().map(|context| match side {
+                context.map(|context| match side {
                     Side::Public => context.mcp_url.clone(),
                     Side::Admin => context.admin_url.clone(),
                 })
@@ -68,6 +94,12 @@ impl ClientArgs {
                 Failure::new(failure::USAGE, "no cluster is known here")
                     .next(format!("start one with `waggle dev`, or give --url, or set {variable}"))
             })?;
+        Ok(base)
+    }
+
+    fn connect(&self, side: Side) -> Result<Client> {
+        let context = Context::load(context::DEV)?;
+        let base = self.base(side, context.as_ref())?;
         let key = self.key(side, context.as_ref())?;
         let mut builder = reqwest::Client::builder()
             .timeout(ANSWER_TIME_MAX)
@@ -223,7 +255,7 @@ fn without_mcp(url: &str) -> &str {
     url.strip_suffix("/mcp").unwrap_or(url)
 }
 
-fn is_loopback(url: &str) -> bool {
+pub(crate) fn is_loopback(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or(url);
     host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
 }

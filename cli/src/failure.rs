@@ -14,6 +14,8 @@ pub(crate) const PERMISSION: u8 = 4;
 pub(crate) const CONFLICT: u8 = 5;
 pub(crate) const UNAVAILABLE: u8 = 6;
 pub(crate) const TIME_OUT: u8 = 7;
+pub(crate) const PARTIAL: u8 = 8;
+pub(crate) const CHECK_FAILED: u8 = 9;
 pub(crate) const CONFIGURATION: u8 = problem::EXIT_CODE;
 
 /// A failure that is ready to be shown.

@@ -2,6 +2,7 @@
 
 mod client;
 mod commands;
+mod connect;
 mod context;
 mod failure;
 mod output;
@@ -53,6 +54,10 @@ enum Command {
     /// Add, search and show memories.
     #[command(subcommand)]
     Memory(commands::memory::Verb),
+    /// Connect the programs that agents run in to a gateway: writes their configuration, keeps a backup.
+    Connect(commands::connect::Connect),
+    /// Take our entry out of their configuration again.
+    Disconnect(commands::connect::Disconnect),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -84,6 +89,8 @@ fn main() -> ExitCode {
         Command::Tenant(verb) => commands::tenant::run(verb),
         Command::Key(verb) => commands::key::run(verb),
         Command::Memory(verb) => commands::memory::run(verb),
+        Command::Connect(args) => commands::connect::connect(args),
+        Command::Disconnect(args) => commands::connect::disconnect(args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

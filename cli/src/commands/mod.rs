@@ -2,6 +2,7 @@
 
 pub(crate) mod cert;
 pub(crate) mod config;
+pub(crate) mod connect;
 pub(crate) mod key;
 pub(crate) mod memory;
 pub(crate) mod status;
