@@ -24,6 +24,9 @@ pub(crate) struct ClientArgs {
     /// File with the API key. Else WAGGLE_KEY, else what `waggle dev` left.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Which context to use. Else WAGGLE_CONTEXT, else the one of the first `waggle dev`.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
 }
 
 /// Which listener a command talks to, and with which key of a context.
@@ -58,9 +61,28 @@ impl ClientArgs {
         self.connect(Side::Admin)
     }
 
+    /// The context that counts; one that was asked for by name must exist.
+    pub(crate) fn context(&self) -> Result<Option<Context>> {
+        let Some(name) = self.context.clone().or_else(|| variable_text("WAGGLE_CONTEXT")) else {
+            return Context::load(context::DEV);
+        };
+        match Context::load(&name)? {
+            Some(context) => Ok(Some(context)),
+            None => Err(Failure::new(
+                failure::NOT_FOUND,
+                format!("there is no context '{}'", name.escape_debug()),
+            )
+            .next(format!(
+                "known are {}; `waggle dev` makes one",
+                context::names().join(", ")
+            ))
+            .into()),
+        }
+    }
+
     /// The public address and the key, which may be missing.
     pub(crate) fn known(&self) -> Result<Known> {
-        let context = Context::load(context::DEV)?;
+        let context = self.context()?;
         let base = self.base(Side::Public, context.as_ref())?;
         let from_variable = self.key_file.is_none() && variable_text("WAGGLE_KEY").is_some();
         let key_file = match &self.key_file {
@@ -98,17 +120,10 @@ impl ClientArgs {
     }
 
     fn connect(&self, side: Side) -> Result<Client> {
-        let context = Context::load(context::DEV)?;
+        let context = self.context()?;
         let base = self.base(side, context.as_ref())?;
         let key = self.key(side, context.as_ref())?;
-        let mut builder = reqwest::Client::builder()
-            .timeout(ANSWER_TIME_MAX)
-            .connect_timeout(Duration::from_secs(5));
-        if is_loopback(&base) {
-            // A proxy of the environment cannot reach this machine's loopback.
-            builder = builder.no_proxy();
-        }
-        let http = builder.build().context("set up HTTP")?;
+        let http = http(&base)?;
         Ok(Client {
             http,
             base: without_mcp(&base).to_owned(),
@@ -134,6 +149,18 @@ impl ClientArgs {
         };
         Ok(identity::read_secret(path)?)
     }
+}
+
+/// For calls to one address.
+pub(crate) fn http(base: &str) -> Result<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .timeout(ANSWER_TIME_MAX)
+        .connect_timeout(Duration::from_secs(5));
+    if is_loopback(base) {
+        // A proxy of the environment cannot reach this machine's loopback.
+        builder = builder.no_proxy();
+    }
+    builder.build().context("set up HTTP")
 }
 
 impl Client {
@@ -228,13 +255,40 @@ fn refused(body: &Value, status: u16, fallback: &str) -> Failure {
             .find_map(|name| body.get(name).and_then(Value::as_str))
             .map(str::to_owned)
     };
+    let code = text(&["error_code", "code"]).or_else(|| code_of_status(status).map(str::to_owned));
+    let wait = body.get("retry_after_s").and_then(Value::as_u64);
     Failure {
         what,
-        next: None,
-        code: text(&["error_code", "code"]),
+        next: next_of_status(status, wait),
+        code,
         request_id: text(&["request_id"]),
         exit: exit_of_status(status),
     }
+}
+
+/// For an answer without a body of ours, such as one of a balancer in front of the gateway.
+fn code_of_status(status: u16) -> Option<&'static str> {
+    match status {
+        401 => Some("authentication_failed"),
+        403 => Some("authorization_failed"),
+        404 => Some("not_found"),
+        413 => Some("payload_too_large"),
+        429 => Some("rate_limited"),
+        502..=504 => Some("service_unavailable"),
+        _ => None,
+    }
+}
+
+fn next_of_status(status: u16, wait: Option<u64>) -> Option<String> {
+    let next = match status {
+        401 => "is it the right key? --key-file or WAGGLE_KEY gives another one",
+        429 | 502..=504 => {
+            let wait = wait.map_or_else(|| "in a few seconds".to_owned(), |seconds| format!("in {seconds} s"));
+            return Some(format!("try again {wait}; `waggle status` shows what is degraded"));
+        }
+        _ => return None,
+    };
+    Some(next.to_owned())
 }
 
 fn text_of(value: &Value, field: &str) -> String {
@@ -261,7 +315,7 @@ pub(crate) fn is_loopback(url: &str) -> bool {
 }
 
 /// Client commands do one thing after the other: one thread is enough.
-fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -300,6 +354,9 @@ mod tests {
             (failure.code.as_deref(), failure.request_id.as_deref()),
             (Some("not_found"), Some("r1"))
         );
-        assert_eq!(refused(&Value::Null, 503, "busy").exit, failure::UNAVAILABLE);
+        let bare = refused(&Value::Null, 503, "busy");
+        assert_eq!(bare.exit, failure::UNAVAILABLE);
+        assert_eq!(bare.code.as_deref(), Some("service_unavailable"));
+        assert!(bare.next.is_some_and(|next| next.contains("waggle status")));
     }
 }

@@ -56,7 +56,7 @@ impl Failure {
         if let Some(failure) = error.downcast_ref::<Self>() {
             return failure.clone();
         }
-        let what = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        let what = chain_text(error);
         let misconfigured = error.chain().any(|cause| {
             cause.is::<problem::Problems>()
                 || cause.is::<CertificateError>()
@@ -65,6 +65,22 @@ impl Failure {
         });
         Self::new(if misconfigured { CONFIGURATION } else { GENERAL }, what)
     }
+}
+
+/// Every cause once: some errors say their cause themselves.
+fn chain_text(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .map(ToString::to_string)
+        .fold(String::new(), |text, cause| {
+            if text.is_empty() {
+                cause
+            } else if text.ends_with(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
 }
 
 impl fmt::Display for Failure {
@@ -125,6 +141,12 @@ mod tests {
             (CONFIGURATION, "start the gateway: pepper is empty")
         );
         assert_eq!(Failure::from_error(&anyhow::anyhow!("plain")).exit, GENERAL);
+        let missing = SecretError::Io {
+            path: "k".into(),
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        let shown = Failure::from_error(&anyhow::Error::from(missing)).what;
+        assert_eq!(shown.matches("not found").count(), 1, "{shown}");
     }
 
     #[test]

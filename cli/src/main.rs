@@ -1,5 +1,6 @@
 //! The `waggle` binary: every role and every command. Arguments and output only; the work is done by the crates below.
 
+mod bridge;
 mod client;
 mod commands;
 mod connect;
@@ -58,6 +59,8 @@ enum Command {
     Connect(commands::connect::Connect),
     /// Take our entry out of their configuration again.
     Disconnect(commands::connect::Disconnect),
+    /// Forward between a client that starts programs (JSON-RPC on stdin and stdout) and a gateway.
+    Mcp(commands::mcp::Args),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Memory(verb) => commands::memory::run(verb),
         Command::Connect(args) => commands::connect::connect(args),
         Command::Disconnect(args) => commands::connect::disconnect(args),
+        Command::Mcp(args) => commands::mcp::run(args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

@@ -4,6 +4,7 @@ pub(crate) mod cert;
 pub(crate) mod config;
 pub(crate) mod connect;
 pub(crate) mod key;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod status;
 pub(crate) mod tenant;

@@ -62,7 +62,9 @@ impl TextStyle {
     #[expect(clippy::unused_self, reason = "a question about the style of a text")]
     pub(crate) fn indent_at(&self, text: &str, offset: usize) -> String {
         let before = text.get(..offset).unwrap_or(text);
-        let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+        let line = before
+            .get(before.rfind('\n').map_or(0, |at| at + 1)..)
+            .unwrap_or_default();
         let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
         line.get(..blank).unwrap_or_default().to_owned()
     }
@@ -78,7 +80,11 @@ impl TextStyle {
                 let fields: Vec<String> = fields
                     .iter()
                     .map(|(name, inner)| {
-                        format!("{deeper}{}: {}", Value::from(name.as_str()), self.value(inner, &deeper, false))
+                        format!(
+                            "{deeper}{}: {}",
+                            Value::from(name.as_str()),
+                            self.value(inner, &deeper, false)
+                        )
                     })
                     .collect();
                 self.bracket(['{', '}'], &fields, indent)

@@ -65,7 +65,8 @@ impl Place {
         };
         for depth in (1..path.len()).rev() {
             let outer = path.get(..depth).unwrap_or_default();
-            let empty = jsonc::get(&text, outer)?.is_some_and(|value| value.as_object().is_some_and(|all| all.is_empty()));
+            let empty =
+                jsonc::get(&text, outer)?.is_some_and(|value| value.as_object().is_some_and(|all| all.is_empty()));
             if empty && made(outer) {
                 text = jsonc::remove(&text, outer)?;
             }
@@ -100,13 +101,17 @@ impl Entry {
 
     /// Whether the file says what the entry says; fields that somebody added to it do not matter.
     pub(crate) fn holds_in(&self, text: &str) -> Result<bool, Malformed> {
-        let entry = self.place.read(text)?.is_some_and(|found| contains(&found, &self.value));
+        let entry = self
+            .place
+            .read(text)?
+            .is_some_and(|found| contains(&found, &self.value));
         let item = match &self.item {
             None => true,
             Some(item) => {
                 let id = &item.value["id"];
                 let list = jsonc::get(text, &[item.list])?.unwrap_or(Value::Null);
-                list.as_array().is_some_and(|all| all.iter().any(|one| &one["id"] == id))
+                list.as_array()
+                    .is_some_and(|all| all.iter().any(|one| &one["id"] == id))
             }
         };
         Ok(entry && item)

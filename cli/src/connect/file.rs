@@ -114,14 +114,24 @@ impl Change<'_> {
     fn back_up(&self, path: &Path, text: &str, mode: Option<u32>) -> Result<PathBuf, FileError> {
         let mode = mode.unwrap_or(0o600) & !0o007;
         for attempt in 0..100u32 {
-            let suffix = if attempt == 0 { String::new() } else { format!("-{attempt:02}") };
+            let suffix = if attempt == 0 {
+                String::new()
+            } else {
+                format!("-{attempt:02}")
+            };
             let backup = beside(path, &format!("{BACKUP_MARK}{}{suffix}", self.time));
             match write_new(&backup, text, mode) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                other => return other.map(|()| backup.clone()).map_err(io_error("write the backup", &backup)),
+                other => {
+                    return other
+                        .map(|()| backup.clone())
+                        .map_err(io_error("write the backup", &backup));
+                }
             }
         }
-        Err(io_error("write the backup of", path)(io::ErrorKind::AlreadyExists.into()))
+        Err(io_error("write the backup of", path)(
+            io::ErrorKind::AlreadyExists.into(),
+        ))
     }
 }
 
@@ -184,7 +194,9 @@ fn sync(dir: &Path) {
 #[cfg(unix)]
 fn mode_of(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().ok().map(|metadata| metadata.permissions().mode() & 0o777)
+    path.metadata()
+        .ok()
+        .map(|metadata| metadata.permissions().mode() & 0o777)
 }
 
 /// Private until its mode is set.
@@ -243,17 +255,30 @@ mod tests {
         fs::write(&real, "old").expect("write");
         fs::set_permissions(&real, fs::Permissions::from_mode(0o664)).expect("chmod");
         symlink(&real, &link).expect("link");
-        let backup = change(&link, Some("old"), "new", "1").save().expect("saved").expect("a backup");
+        let backup = change(&link, Some("old"), "new", "1")
+            .save()
+            .expect("saved")
+            .expect("a backup");
         assert!(is_link(&link));
-        assert_eq!((fs::read_to_string(&real).expect("read").as_str(), mode(&real)), ("new", 0o664));
-        assert_eq!((fs::read_to_string(&backup).expect("read").as_str(), mode(&backup)), ("old", 0o660));
+        assert_eq!(
+            (fs::read_to_string(&real).expect("read").as_str(), mode(&real)),
+            ("new", 0o664)
+        );
+        assert_eq!(
+            (fs::read_to_string(&backup).expect("read").as_str(), mode(&backup)),
+            ("old", 0o660)
+        );
         let secret = Change {
             secret: true,
             ..change(&link, Some("new"), "key", "2")
         };
         secret.save().expect("saved");
         assert_eq!(mode(&real), 0o600);
-        let names: Vec<_> = fs::read_dir(dir.path()).expect("list").flatten().map(|entry| entry.file_name()).collect();
+        let names: Vec<_> = fs::read_dir(dir.path())
+            .expect("list")
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
         assert_eq!(names.len(), 4, "no rest of writing is left: {names:?}");
     }
 
@@ -266,8 +291,13 @@ mod tests {
             let (before, after, time) = (n.to_string(), (n + 1).to_string(), format!("2026-0{n}"));
             change(&path, Some(&before), &after, &time).save().expect("saved");
         }
-        change(&path, Some("8"), "9", "2026-07").save().expect("the same moment twice");
-        let kept: Vec<String> = backups(&path).iter().map(|path| fs::read_to_string(path).expect("read")).collect();
+        change(&path, Some("8"), "9", "2026-07")
+            .save()
+            .expect("the same moment twice");
+        let kept: Vec<String> = backups(&path)
+            .iter()
+            .map(|path| fs::read_to_string(path).expect("read"))
+            .collect();
         assert_eq!(kept, ["8", "7", "6", "5", "4"]);
     }
 
@@ -292,6 +322,9 @@ mod tests {
         assert!(read(&dir.path().join("none")).expect("absent").is_none());
         assert!(read(dir.path()).is_err());
         symlink(dir.path().join("nowhere"), dir.path().join("dangling")).expect("link");
-        assert!(read(&dir.path().join("dangling")).is_err(), "a link to nothing is not absence");
+        assert!(
+            read(&dir.path().join("dangling")).is_err(),
+            "a link to nothing is not absence"
+        );
     }
 }

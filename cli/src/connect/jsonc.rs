@@ -96,7 +96,10 @@ pub(crate) fn set_item(text: &str, array: &str, id: &str, value: &Value) -> Resu
             let same = found.elements.iter().find(|one| to_value(one)["id"] == id);
             if let Some(same) = same {
                 let indent = style.indent_at(body, same.range().start);
-                return Ok(vec![Splice::replace(span(same.range()), style.value(value, &indent, false))]);
+                return Ok(vec![Splice::replace(
+                    span(same.range()),
+                    style.value(value, &indent, false),
+                )]);
             }
             let items: Vec<_> = found.elements.iter().map(|one| span(one.range())).collect();
             Ok(put_in(body, span(found.range), &items, &style, &|indent, inline| {
@@ -127,9 +130,11 @@ fn array_at<'a, 'b>(
     let object = as_object(body, root, &[])?;
     match property(body, object, name)? {
         None => Ok(None),
-        Some((_, found)) => found.value.as_array().map(Some).ok_or_else(|| {
-            Malformed::at(body, found.value.range().start, format!("'{name}' is not a list"))
-        }),
+        Some((_, found)) => found
+            .value
+            .as_array()
+            .map(Some)
+            .ok_or_else(|| Malformed::at(body, found.value.range().start, format!("'{name}' is not a list"))),
     }
 }
 
@@ -140,7 +145,11 @@ fn edit(text: &str, plan: impl FnOnce(&str, Option<&Ast<'_>>) -> Splices) -> Res
     let root = parse(body)?;
     let splices = plan(body, root.as_ref())?;
     let changed = apply(body, splices);
-    Ok(if text.starts_with(BOM) { format!("{BOM}{changed}") } else { changed })
+    Ok(if text.starts_with(BOM) {
+        format!("{BOM}{changed}")
+    } else {
+        changed
+    })
 }
 
 fn without_bom(text: &str) -> &str {
@@ -171,7 +180,9 @@ fn parse(body: &str) -> Result<Option<Ast<'_>>, Malformed> {
 
 fn as_object<'a, 'b>(body: &str, value: &'b Ast<'a>, path: &[&str]) -> Result<&'b Object<'a>, Malformed> {
     value.as_object().ok_or_else(|| {
-        let name = path.last().map_or_else(|| "the file".to_owned(), |name| format!("'{name}'"));
+        let name = path
+            .last()
+            .map_or_else(|| "the file".to_owned(), |name| format!("'{name}'"));
         Malformed::at(body, value.range().start, format!("{name} is not an object"))
     })
 }
@@ -261,7 +272,10 @@ fn put_in(
         let inside = body.get(open..close).unwrap_or_default();
         let kept = inside.trim_end();
         if kept.trim().is_empty() {
-            return vec![Splice::replace(open..close, format!("{newline}{inner}{item}{newline}{outer}"))];
+            return vec![Splice::replace(
+                open..close,
+                format!("{newline}{inner}{item}{newline}{outer}"),
+            )];
         }
         // There are comments in it; they stay before ours.
         let end = open + kept.len();
@@ -299,14 +313,11 @@ fn put_in(
 }
 
 /// Takes an item out of a bracketed list of items, with its line and one comma.
-fn take_out(
-    body: &str,
-    whole: std::ops::Range<usize>,
-    items: &[std::ops::Range<usize>],
-    index: usize,
-) -> Vec<Splice> {
+fn take_out(body: &str, whole: std::ops::Range<usize>, items: &[std::ops::Range<usize>], index: usize) -> Vec<Splice> {
     let (open, close) = (whole.start + 1, whole.end - 1);
-    let Some(item) = items.get(index) else { return Vec::new() };
+    let Some(item) = items.get(index) else {
+        return Vec::new();
+    };
     let before = index.checked_sub(1).and_then(|index| items.get(index));
     let comma = comma_after(body, item.end, items.get(index + 1).map_or(close, |next| next.start));
     let end = comma.map_or(item.end, |at| at + 1);
@@ -320,18 +331,26 @@ fn take_out(
             return vec![Splice::replace(open..close, String::new())];
         }
     }
-    let line_start = body.get(..item.start).unwrap_or_default().trim_end_matches([' ', '\t']).len();
+    let line_start = body
+        .get(..item.start)
+        .unwrap_or_default()
+        .trim_end_matches([' ', '\t'])
+        .len();
     let own_line = body.get(..line_start).is_some_and(|head| head.ends_with('\n'));
     let start = if own_line {
         let head = body.get(..line_start).unwrap_or_default();
         head.len() - if head.ends_with("\r\n") { 2 } else { 1 }
     } else {
-        before.map_or(item.start, |before| comma_after(body, before.end, item.start).map_or(before.end, |at| at + 1))
+        before.map_or(item.start, |before| {
+            comma_after(body, before.end, item.start).map_or(before.end, |at| at + 1)
+        })
     };
     let end = if own_line {
         after_same_line_comments(body, end, close)
     } else if before.is_none() {
-        end + body.get(end..close).map_or(0, |rest| rest.len() - rest.trim_start_matches([' ', '\t']).len())
+        end + body
+            .get(end..close)
+            .map_or(0, |rest| rest.len() - rest.trim_start_matches([' ', '\t']).len())
     } else {
         end
     };

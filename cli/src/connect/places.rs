@@ -113,7 +113,9 @@ mod tests {
 
     pub(crate) fn check(platform: Platform, set: &[(&str, &str)], code: &str, config: &str) {
         let places = Places::new(platform, |name| {
-            set.iter().find(|(known, _)| *known == name).map(|(_, path)| PathBuf::from(path))
+            set.iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, path)| PathBuf::from(path))
         })
         .expect("a home");
         assert_eq!(places.application("Code"), PathBuf::from(code));
@@ -123,8 +125,18 @@ mod tests {
     #[test]
     fn each_platform_has_its_directories() {
         check(Platform::Linux, &[("HOME", "/h")], "/h/.config/Code", "/h/.config/x");
-        check(Platform::Linux, &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")], "/c/Code", "/c/x");
-        check(Platform::MacOs, &[("HOME", "/h")], "/h/Library/Application Support/Code", "/h/.config/x");
+        check(
+            Platform::Linux,
+            &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")],
+            "/c/Code",
+            "/c/x",
+        );
+        check(
+            Platform::MacOs,
+            &[("HOME", "/h")],
+            "/h/Library/Application Support/Code",
+            "/h/.config/x",
+        );
         check(
             Platform::Windows,
             &[("USERPROFILE", "/u"), ("HOME", "/h"), ("APPDATA", "/a")],

@@ -55,7 +55,11 @@ pub(crate) fn connect(client: &Client, target: &Target, text: &str) -> Result<St
         return Ok(text.to_owned());
     }
     // The other form of the entry may have brought more than the entry itself, such as a question.
-    let way = if target.way == Way::Reference { Way::KeyInFile } else { Way::Reference };
+    let way = if target.way == Way::Reference {
+        Way::KeyInFile
+    } else {
+        Way::Reference
+    };
     let other = client.entry(&Target { way, ..target.clone() }, text);
     let cleared = match &other.item {
         Some(_) if entry.item.is_none() => other.remove(text, Some(text))?,

@@ -20,12 +20,20 @@ fn find(text: &str) -> Result<Option<std::ops::Range<usize>>, Malformed> {
     let Some(start) = text.find(BEGIN_MARK) else {
         return match text.find(END) {
             None => Ok(None),
-            Some(at) => Err(Malformed::at(text, at, "an end marker of ours without its begin marker")),
+            Some(at) => Err(Malformed::at(
+                text,
+                at,
+                "an end marker of ours without its begin marker",
+            )),
         };
     };
     let rest = text.get(start..).unwrap_or_default();
     let Some(length) = rest.find(END).map(|at| at + END.len()) else {
-        return Err(Malformed::at(text, start, "a begin marker of ours without its end marker"));
+        return Err(Malformed::at(
+            text,
+            start,
+            "a begin marker of ours without its end marker",
+        ));
     };
     if let Some(second) = rest.get(1..).and_then(|rest| rest.find(BEGIN_MARK)) {
         return Err(Malformed::at(text, start + 1 + second, "a second begin marker of ours"));
@@ -45,20 +53,32 @@ pub(crate) fn set(text: &str) -> Result<String, Malformed> {
     let newline = TextStyle::of(text).newline;
     let ours = block(newline);
     if let Some(span) = find(text)? {
-        let (head, tail) = (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
+        let (head, tail) = (
+            text.get(..span.start).unwrap_or_default(),
+            text.get(span.end..).unwrap_or_default(),
+        );
         return Ok(format!("{head}{ours}{tail}"));
     }
     if text.is_empty() {
         return Ok(ours);
     }
-    let gap = if text.ends_with('\n') { newline.to_owned() } else { newline.repeat(2) };
+    let gap = if text.ends_with('\n') {
+        newline.to_owned()
+    } else {
+        newline.repeat(2)
+    };
     Ok(format!("{text}{gap}{ours}"))
 }
 
 /// The text without the block and the blank line before it.
 pub(crate) fn remove(text: &str) -> Result<String, Malformed> {
-    let Some(span) = find(text)? else { return Ok(text.to_owned()) };
-    let (head, tail) = (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
+    let Some(span) = find(text)? else {
+        return Ok(text.to_owned());
+    };
+    let (head, tail) = (
+        text.get(..span.start).unwrap_or_default(),
+        text.get(span.end..).unwrap_or_default(),
+    );
     let head = ["\r\n\r\n", "\n\n"]
         .iter()
         .find(|blank| head.ends_with(**blank))

@@ -66,7 +66,10 @@ pub(crate) fn remove(text: &str, outer: &str, name: &str) -> Result<String, Malf
         tables.remove(name);
         empty = tables.is_empty();
     }
-    let implicit = document.get(outer).and_then(Item::as_table).is_some_and(Table::is_implicit);
+    let implicit = document
+        .get(outer)
+        .and_then(Item::as_table)
+        .is_some_and(Table::is_implicit);
     if empty && implicit {
         document.remove(outer);
     }
@@ -86,7 +89,9 @@ impl Lines {
         let all = body.matches('\n').count();
         let with_return = body.matches("\r\n").count();
         if with_return != 0 && with_return != all {
-            let at = body.match_indices('\n').find(|(at, _)| !body.get(..*at).is_some_and(|head| head.ends_with('\r')));
+            let at = body
+                .match_indices('\n')
+                .find(|(at, _)| !body.get(..*at).is_some_and(|head| head.ends_with('\r')));
             return Err(Malformed::at(
                 body,
                 at.map_or(0, |(at, _)| at),
@@ -94,7 +99,11 @@ impl Lines {
             ));
         }
         Ok(Self {
-            body: if with_return == 0 { body.to_owned() } else { body.replace("\r\n", "\n") },
+            body: if with_return == 0 {
+                body.to_owned()
+            } else {
+                body.replace("\r\n", "\n")
+            },
             bom: body.len() != text.len(),
             carriage_returns: with_return != 0,
         })
@@ -120,7 +129,10 @@ fn parse(body: &str) -> Result<DocumentMut, Malformed> {
 fn outer_of<'a>(document: &'a DocumentMut, outer: &str) -> Result<Option<&'a dyn TableLike>, Malformed> {
     match document.get(outer) {
         None => Ok(None),
-        Some(item) => item.as_table_like().map(Some).ok_or_else(|| not_a_table(&document.to_string(), outer)),
+        Some(item) => item
+            .as_table_like()
+            .map(Some)
+            .ok_or_else(|| not_a_table(&document.to_string(), outer)),
     }
 }
 
@@ -142,15 +154,21 @@ fn to_item(value: &Value) -> Item {
 
 fn to_value(item: &Item) -> Value {
     if let Some(table) = item.as_table_like() {
-        return Value::Object(table.iter().map(|(name, inner)| (name.to_owned(), to_value(inner))).collect());
+        return Value::Object(
+            table
+                .iter()
+                .map(|(name, inner)| (name.to_owned(), to_value(inner)))
+                .collect(),
+        );
     }
     match item.as_value() {
         Some(toml_edit::Value::String(text)) => Value::from(text.value().as_str()),
         Some(toml_edit::Value::Integer(number)) => Value::from(*number.value()),
         Some(toml_edit::Value::Boolean(word)) => Value::from(*word.value()),
-        Some(toml_edit::Value::Array(items)) => {
-            items.iter().map(|inner| to_value(&Item::Value(inner.clone()))).collect()
-        }
+        Some(toml_edit::Value::Array(items)) => items
+            .iter()
+            .map(|inner| to_value(&Item::Value(inner.clone())))
+            .collect(),
         Some(other) => Value::from(other.to_string().trim()),
         None => Value::Null,
     }
@@ -171,14 +189,21 @@ mod tests {
     fn check(before: &str, after: &str) {
         let set_once = set(before, "mcp_servers", "waggle", &ours()).expect("TOML");
         assert_eq!(set_once, after);
-        assert_eq!(set(after, "mcp_servers", "waggle", &ours()).expect("TOML"), after, "a second time");
+        assert_eq!(
+            set(after, "mcp_servers", "waggle", &ours()).expect("TOML"),
+            after,
+            "a second time"
+        );
         assert_eq!(remove(after, "mcp_servers", "waggle").expect("TOML"), before);
     }
 
     #[test]
     fn our_table_comes_and_goes_and_the_rest_stays() {
         check("", ADDED);
-        check("model = \"gpt\" # mine\n", &format!("model = \"gpt\" # mine\n\n{ADDED}"));
+        check(
+            "model = \"gpt\" # mine\n",
+            &format!("model = \"gpt\" # mine\n\n{ADDED}"),
+        );
         check(
             "# head\n\n[mcp_servers.other]\ncommand = 'x'   # keep\nargs = [ 'a',\n  'b', ]\n",
             &format!("# head\n\n[mcp_servers.other]\ncommand = 'x'   # keep\nargs = [ 'a',\n  'b', ]\n\n{ADDED}"),
@@ -200,8 +225,15 @@ mod tests {
         let before = "[mcp_servers.waggle]\ncommand = \"old\"\n\n# next\n[profiles.x]\na = 1\n";
         let after = set(before, "mcp_servers", "waggle", &ours()).expect("TOML");
         assert_eq!(after, format!("{ADDED}\n# next\n[profiles.x]\na = 1\n"));
-        let inline = set("mcp_servers = { waggle = { command = \"old\" } }\n", "mcp_servers", "waggle", &ours());
-        let inline = get(&inline.expect("TOML"), "mcp_servers", "waggle").expect("TOML").expect("entry");
+        let inline = set(
+            "mcp_servers = { waggle = { command = \"old\" } }\n",
+            "mcp_servers",
+            "waggle",
+            &ours(),
+        );
+        let inline = get(&inline.expect("TOML"), "mcp_servers", "waggle")
+            .expect("TOML")
+            .expect("entry");
         assert_eq!(inline["url"], "http://h/mcp");
     }
 

@@ -77,9 +77,12 @@ fn parse_client(id: &str) -> Result<&'static Client, String> {
 
 fn places() -> Result<Places> {
     Places::here().ok_or_else(|| {
-        Failure::new(failure::CONFIGURATION, "there is no home directory to look for clients in")
-            .next("set HOME")
-            .into()
+        Failure::new(
+            failure::CONFIGURATION,
+            "there is no home directory to look for clients in",
+        )
+        .next("set HOME")
+        .into()
     })
 }
 
@@ -126,13 +129,16 @@ fn check_variable(name: &str) -> Result<()> {
     if starts_well && name.len() <= 64 && name.bytes().all(plain) {
         return Ok(());
     }
-    Err(Failure::new(failure::USAGE, format!("--key-env: '{}' is no name of a variable", name.escape_debug()))
-        .next("use 1 to 64 of A-Z, a-z, 0-9 and '_', such as WAGGLE_KEY")
-        .into())
+    Err(Failure::new(
+        failure::USAGE,
+        format!("--key-env: '{}' is no name of a variable", name.escape_debug()),
+    )
+    .next("use 1 to 64 of A-Z, a-z, 0-9 and '_', such as WAGGLE_KEY")
+    .into())
 }
 
 /// The MCP endpoint of an address; one that names an endpoint already, such as /mcp/core, stays.
-fn mcp_url(base: &str) -> Result<String> {
+pub(crate) fn mcp_url(base: &str) -> Result<String> {
     let wrong = |why: &str| {
         Failure::new(failure::USAGE, format!("--url: '{}' {why}", base.escape_debug()))
             .next("give an address such as https://memory.example.org/mcp")

@@ -137,7 +137,11 @@ pub(crate) fn outcome(lines: &[Line]) -> anyhow::Result<()> {
     let problem = first.problem.clone().unwrap_or_else(|| first.state.word().to_owned());
     let what = match failed.len() {
         1 => format!("{}: {problem}", first.client.id),
-        count => format!("{count} of {} clients failed; the first, {}: {problem}", lines.len(), first.client.id),
+        count => format!(
+            "{count} of {} clients failed; the first, {}: {problem}",
+            lines.len(),
+            first.client.id
+        ),
     };
     let failure = Failure::new(exit, what);
     Err(match first.next.first() {

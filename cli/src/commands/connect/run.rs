@@ -10,11 +10,11 @@ use super::report::{self, Line};
 use super::{Connect, Disconnect, Which, places, rules, target};
 use crate::client::{ClientArgs, is_loopback};
 use crate::connect::clients::{ALL, Client, claude_desktop};
+use crate::connect::diff;
 use crate::connect::file::{self, Change};
 use crate::connect::places::Places;
 use crate::connect::plan::{self, Removal, State};
 use crate::connect::target::{Target, Way};
-use crate::connect::diff;
 use crate::failure;
 
 pub(crate) fn connect(args: Connect) -> Result<()> {
@@ -26,7 +26,11 @@ pub(crate) fn connect(args: Connect) -> Result<()> {
         .into_iter()
         .map(|client| {
             let job = Job::new(client, &places, &args.which);
-            if args.check { job.check(&target) } else { job.connect(&target) }
+            if args.check {
+                job.check(&target)
+            } else {
+                job.connect(&target)
+            }
         })
         .collect();
     if args.check {
@@ -155,14 +159,18 @@ impl<'a> Job<'a> {
         };
         let state = match state {
             Err(at) => return Line::malformed(self.client, path, at),
-            Ok(State::Absent) if self.project.is_none() && !self.client.is_installed(self.places) => State::NotInstalled,
+            Ok(State::Absent) if self.project.is_none() && !self.client.is_installed(self.places) => {
+                State::NotInstalled
+            }
             Ok(State::Absent) if self.client.id == claude_desktop::CLIENT.id => State::ByHand,
             Ok(state) => state,
         };
         let mut line = Line::new(self.client, Some(path), state);
         match line.state {
             State::Connected => {}
-            State::ByHand => line.next.push("its connectors are set up inside of the program".to_owned()),
+            State::ByHand => line
+                .next
+                .push("its connectors are set up inside of the program".to_owned()),
             State::NotInstalled => line.exit = failure::CHECK_FAILED,
             _ => {
                 line.exit = failure::CHECK_FAILED;
@@ -175,7 +183,8 @@ impl<'a> Job<'a> {
     fn connect(&self, target: &Target) -> Line {
         if self.client.id == claude_desktop::CLIENT.id && target.way != Way::Bridge {
             let mut line = Line::new(self.client, None, State::ByHand);
-            line.next.push(claude_desktop::instructions(target, !is_loopback(&target.url)));
+            line.next
+                .push(claude_desktop::instructions(target, !is_loopback(&target.url)));
             return line;
         }
         let (path, text) = match self.read() {
@@ -192,9 +201,17 @@ impl<'a> Job<'a> {
             Err(at) => return Line::malformed(self.client, path, at),
         };
         let mut line = self.save(path, text.as_deref(), Some(&after), secret);
-        line.state = if line.problem.is_none() { State::Connected } else { line.state };
+        line.state = if line.problem.is_none() {
+            State::Connected
+        } else {
+            line.state
+        };
         if secret && line.problem.is_none() {
-            let file = line.file.as_ref().map(|path| self.places.short(path)).unwrap_or_default();
+            let file = line
+                .file
+                .as_ref()
+                .map(|path| self.places.short(path))
+                .unwrap_or_default();
             line.warnings.push(format!(
                 "the key stands in {file}, mode 0600, because {}; --bridge avoids it",
                 if target.way == Way::KeyInFile {
@@ -220,13 +237,19 @@ impl<'a> Job<'a> {
         };
         if secret && target.key.is_none() {
             return refuse(
-                format!("{} needs the key in its file, and no key is known here", self.client.name),
+                format!(
+                    "{} needs the key in its file, and no key is known here",
+                    self.client.name
+                ),
                 "give --key-file, or set WAGGLE_KEY, or use --bridge",
             );
         }
         if secret && self.project.is_some() && target.way != Way::KeyInFile {
             return refuse(
-                format!("{} would need the key in a file of the project, which others may see", self.client.name),
+                format!(
+                    "{} would need the key in a file of the project, which others may see",
+                    self.client.name
+                ),
                 "use --bridge, or the user's own file without --project-dir, or say --key-in-file",
             );
         }
@@ -330,7 +353,9 @@ fn try_address(client: &ClientArgs, lines: &mut [Line]) {
     if !lines.iter().any(|line| line.state == State::Connected) {
         return;
     }
-    let tried = client.public().and_then(|client| client.tool("memory_capabilities", &json!({})));
+    let tried = client
+        .public()
+        .and_then(|client| client.tool("memory_capabilities", &json!({})));
     if let Err(error) = tried {
         let failure = failure::Failure::from_error(&error);
         for line in lines.iter_mut().filter(|line| line.state == State::Connected) {

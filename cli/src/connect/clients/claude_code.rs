@@ -12,7 +12,12 @@ use crate::connect::target::{Reference, Target, Way};
 pub(crate) const CLIENT: Client = Client {
     id: "claude-code",
     name: "Claude Code",
-    signs: |places| vec![places.home(".claude.json"), places.or_home("CLAUDE_CONFIG_DIR", ".claude")],
+    signs: |places| {
+        vec![
+            places.home(".claude.json"),
+            places.or_home("CLAUDE_CONFIG_DIR", ".claude"),
+        ]
+    },
     files: |places| vec![file(places)],
     project_files: &[".mcp.json"],
     reference: Reference::Braces,

@@ -17,7 +17,12 @@ pub(crate) const CLIENT: Client = Client {
     id: "opencode",
     name: "OpenCode",
     signs: |places| vec![dir(places)],
-    files: |places| ["opencode.json", "opencode.jsonc"].iter().map(|name| dir(places).join(name)).collect(),
+    files: |places| {
+        ["opencode.json", "opencode.jsonc"]
+            .iter()
+            .map(|name| dir(places).join(name))
+            .collect()
+    },
     project_files: &["opencode.json", "opencode.jsonc"],
     reference: Reference::CurlyEnv,
     entry,
@@ -26,7 +31,9 @@ pub(crate) const CLIENT: Client = Client {
 };
 
 fn dir(places: &Places) -> std::path::PathBuf {
-    places.variable("OPENCODE_CONFIG_DIR").unwrap_or_else(|| places.config("opencode"))
+    places
+        .variable("OPENCODE_CONFIG_DIR")
+        .unwrap_or_else(|| places.config("opencode"))
 }
 
 fn entry(target: &Target, text: &str) -> Entry {
@@ -46,7 +53,11 @@ fn entry(target: &Target, text: &str) -> Entry {
         }),
     };
     Entry {
-        place: Place::Json(if is_version_1(text) { &["mcp"] } else { &["mcp", "servers"] }),
+        place: Place::Json(if is_version_1(text) {
+            &["mcp"]
+        } else {
+            &["mcp", "servers"]
+        }),
         value,
         item: None,
     }
@@ -55,8 +66,8 @@ fn entry(target: &Target, text: &str) -> Entry {
 /// Whether a server stands directly below `mcp`.
 fn is_version_1(text: &str) -> bool {
     let servers = jsonc::get(text, &["mcp"]).ok().flatten();
-    servers
-        .as_ref()
-        .and_then(Value::as_object)
-        .is_some_and(|all| all.values().any(|one| one["type"] == "local" || one["type"] == "remote"))
+    servers.as_ref().and_then(Value::as_object).is_some_and(|all| {
+        all.values()
+            .any(|one| one["type"] == "local" || one["type"] == "remote")
+    })
 }

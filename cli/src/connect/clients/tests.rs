@@ -15,7 +15,9 @@ fn target(way: Way) -> Target {
         way,
         bridge: Bridge {
             program: "/usr/bin/waggle".to_owned(),
-            arguments: ["mcp", "--url", "http://127.0.0.1:7700/mcp", "--key-file", "/k"].map(str::to_owned).to_vec(),
+            arguments: ["mcp", "--url", "http://127.0.0.1:7700/mcp", "--key-file", "/k"]
+                .map(str::to_owned)
+                .to_vec(),
         },
     }
 }
@@ -99,21 +101,42 @@ fn only_clients_without_references_hold_the_key() {
     for client in ALL {
         let text = plan::connect(client, &target(Way::Reference), "").expect("connected");
         let holds = text.contains("wg_dev_k_s_c");
-        assert_eq!(holds, client.reference == Reference::Nothing && client.id != "claude-desktop", "{}", client.id);
+        assert_eq!(
+            holds,
+            client.reference == Reference::Nothing && client.id != "claude-desktop",
+            "{}",
+            client.id
+        );
         let text = plan::connect(client, &target(Way::Bridge), "").expect("connected");
-        assert!(!text.contains("wg_dev"), "{}: the bridge reads the key itself", client.id);
+        assert!(
+            !text.contains("wg_dev"),
+            "{}: the bridge reads the key itself",
+            client.id
+        );
         assert!(text.contains("/usr/bin/waggle"), "{}", client.id);
     }
 }
 
 /// Files as people have them, for clients of each form.
 const FILES: [(&str, &str); 7] = [
-    ("claude-code", "{\n  \"numStartups\": 7,\n  \"projects\": {\"/p\": {\"mcpServers\": {\"waggle\": 1}}},\n  \"mcpServers\": {}\n}"),
+    (
+        "claude-code",
+        "{\n  \"numStartups\": 7,\n  \"projects\": {\"/p\": {\"mcpServers\": {\"waggle\": 1}}},\n  \"mcpServers\": {}\n}",
+    ),
     ("cursor", "{\"mcpServers\":{\"a\":{\"command\":\"x\"}}}\n"),
-    ("zed", "// settings\n{\n  \"theme\": \"One\", // light\n  \"context_servers\": {\n    \"a\": {},\n  },\n}\n"),
+    (
+        "zed",
+        "// settings\n{\n  \"theme\": \"One\", // light\n  \"context_servers\": {\n    \"a\": {},\n  },\n}\n",
+    ),
     ("vscode", "{\r\n\t\"inputs\": [],\r\n\t\"servers\": {\r\n\t}\r\n}\r\n"),
-    ("codex", "# mine\nmodel = \"o\"\n\n[mcp_servers.a]\ncommand = \"x\" # keep\n\n[tui]\ntheme = 'dark'\n"),
-    ("opencode", "{\n    \"mcp\": {\n        \"a\": {\"type\": \"local\", \"command\": [\"x\"]}\n    }\n}\n"),
+    (
+        "codex",
+        "# mine\nmodel = \"o\"\n\n[mcp_servers.a]\ncommand = \"x\" # keep\n\n[tui]\ntheme = 'dark'\n",
+    ),
+    (
+        "opencode",
+        "{\n    \"mcp\": {\n        \"a\": {\"type\": \"local\", \"command\": [\"x\"]}\n    }\n}\n",
+    ),
     ("gemini", "{}"),
 ];
 
@@ -124,9 +147,21 @@ fn the_rest_of_a_file_stays_and_disconnecting_restores_every_byte() {
         for way in [Way::Reference, Way::KeyInFile, Way::Bridge] {
             let target = target(way);
             let after = plan::connect(client, &target, before).expect("connected");
-            assert_eq!(plan::connect(client, &target, &after).expect("connected"), after, "{id}: a second time");
-            assert_eq!(plan::state(client, &target, &after).expect("state"), State::Connected, "{id}");
-            assert_eq!(plan::state(client, &target, before).expect("state"), State::Absent, "{id}");
+            assert_eq!(
+                plan::connect(client, &target, &after).expect("connected"),
+                after,
+                "{id}: a second time"
+            );
+            assert_eq!(
+                plan::state(client, &target, &after).expect("state"),
+                State::Connected,
+                "{id}"
+            );
+            assert_eq!(
+                plan::state(client, &target, before).expect("state"),
+                State::Absent,
+                "{id}"
+            );
             let mut rest = after.lines();
             for line in before.lines() {
                 let kept = line.trim().trim_end_matches(['{', '}', '[', ']', ',']);
@@ -135,7 +170,11 @@ fn the_rest_of_a_file_stays_and_disconnecting_restores_every_byte() {
             let removal = plan::disconnect(client, &target, &after, &[before.to_owned()]).expect("disconnected");
             assert_eq!(removal, Removal::Text(before.to_owned()), "{id}");
             let other = plan::disconnect(client, &target, &after, &["{}".to_owned(), before.to_owned()]);
-            assert_eq!(other.expect("disconnected"), Removal::Text(before.to_owned()), "{id}: an older backup");
+            assert_eq!(
+                other.expect("disconnected"),
+                Removal::Text(before.to_owned()),
+                "{id}: an older backup"
+            );
         }
     }
 }
@@ -149,11 +188,21 @@ fn a_file_that_was_edited_since_loses_our_entry_alone() {
         let client = client(id);
         let target = target(Way::Reference);
         let after = plan::connect(client, &target, before).expect("connected");
-        let edited = after.replace("\"a\"", "\"b\"").replace("[tui]", "[gui]").replace("numStartups", "starts");
-        let wanted = before.replace("\"a\"", "\"b\"").replace("[tui]", "[gui]").replace("numStartups", "starts");
+        let edited = after
+            .replace("\"a\"", "\"b\"")
+            .replace("[tui]", "[gui]")
+            .replace("numStartups", "starts");
+        let wanted = before
+            .replace("\"a\"", "\"b\"")
+            .replace("[tui]", "[gui]")
+            .replace("numStartups", "starts");
         match plan::disconnect(client, &target, &edited, &[before.to_owned()]).expect("disconnected") {
             Removal::Text(text) => {
-                assert_eq!(plan::state(client, &target, &text).expect("state"), State::Absent, "{id}");
+                assert_eq!(
+                    plan::state(client, &target, &text).expect("state"),
+                    State::Absent,
+                    "{id}"
+                );
                 let same = |text: &str| text.split_whitespace().collect::<String>();
                 assert_eq!(same(&text), same(&wanted), "{id}");
             }
@@ -167,7 +216,12 @@ fn a_file_that_connecting_made_goes_with_the_entry() {
     for client in ALL {
         let target = target(Way::Reference);
         let made = plan::connect(client, &target, "").expect("connected");
-        assert_eq!(plan::disconnect(client, &target, &made, &[]).expect("disconnected"), Removal::Delete, "{}", client.id);
+        assert_eq!(
+            plan::disconnect(client, &target, &made, &[]).expect("disconnected"),
+            Removal::Delete,
+            "{}",
+            client.id
+        );
         let empty = plan::disconnect(client, &target, "", &[]).expect("disconnected");
         assert_eq!(empty, Removal::Nothing, "{}", client.id);
     }
@@ -178,9 +232,15 @@ fn another_address_differs_and_added_fields_do_not() {
     let cursor = client("cursor");
     let text = plan::connect(cursor, &target(Way::Reference), "").expect("connected");
     let other = text.replace("7700", "7800");
-    assert_eq!(plan::state(cursor, &target(Way::Reference), &other).expect("state"), State::Differs);
+    assert_eq!(
+        plan::state(cursor, &target(Way::Reference), &other).expect("state"),
+        State::Differs
+    );
     let more = text.replace("\"url\"", "\"disabled\": false, \"url\"");
-    assert_eq!(plan::state(cursor, &target(Way::Reference), &more).expect("state"), State::Connected);
+    assert_eq!(
+        plan::state(cursor, &target(Way::Reference), &more).expect("state"),
+        State::Connected
+    );
     let changed = plan::connect(cursor, &target(Way::Reference), &other).expect("connected");
     assert_eq!(changed, text);
 }
@@ -204,7 +264,10 @@ fn the_question_of_vs_code_goes_when_the_key_is_in_the_file() {
     let asked = plan::connect(vscode, &target(Way::Reference), "").expect("connected");
     let told = plan::connect(vscode, &target(Way::KeyInFile), &asked).expect("connected");
     let read: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(read["servers"]["waggle"]["headers"]["Authorization"], "Bearer wg_dev_k_s_c");
+    assert_eq!(
+        read["servers"]["waggle"]["headers"]["Authorization"],
+        "Bearer wg_dev_k_s_c"
+    );
     assert!(read["inputs"].as_array().is_none_or(Vec::is_empty), "{told}");
 }
 
@@ -240,11 +303,24 @@ fn files_are_where_each_platform_has_them() {
             "AppData/Roaming/Code/User/mcp.json",
         ),
         ("windsurf", ".codeium/windsurf/mcp_config.json", "", ""),
-        ("zed", ".config/zed/settings.json", "", "AppData/Roaming/Zed/settings.json"),
+        (
+            "zed",
+            ".config/zed/settings.json",
+            "",
+            "AppData/Roaming/Zed/settings.json",
+        ),
     ] {
-        for (platform, wanted) in [(Platform::Linux, linux), (Platform::MacOs, macos), (Platform::Windows, windows)] {
+        for (platform, wanted) in [
+            (Platform::Linux, linux),
+            (Platform::MacOs, macos),
+            (Platform::Windows, windows),
+        ] {
             let wanted = PathBuf::from("/h").join(if wanted.is_empty() { linux } else { wanted });
-            assert_eq!(client(id).file(&places(platform), None), Some(wanted), "{id} on {platform:?}");
+            assert_eq!(
+                client(id).file(&places(platform), None),
+                Some(wanted),
+                "{id} on {platform:?}"
+            );
         }
     }
 }

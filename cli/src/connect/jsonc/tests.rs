@@ -45,15 +45,24 @@ fn neighbours_comments_commas_and_indentation_stay() {
     check(before, &after, before);
     // Trailing comma.
     let before = "{\n\t\"mcpServers\": {\n\t\t\"a\": 1, /* c */\n\t},\n}\n";
-    let after = format!("{{\n\t\"mcpServers\": {{\n\t\t\"a\": 1, /* c */\n{},\n\t}},\n}}\n", ours("\t\t", "\t"));
+    let after = format!(
+        "{{\n\t\"mcpServers\": {{\n\t\t\"a\": 1, /* c */\n{},\n\t}},\n}}\n",
+        ours("\t\t", "\t")
+    );
     check(before, &after, before);
     // The object on the way is missing.
     let before = "{\n  \"theme\": \"dark\"\n}\n";
-    let after = format!("{{\n  \"theme\": \"dark\",\n  \"mcpServers\": {{\n{}\n  }}\n}}\n", ours("    ", "  "));
+    let after = format!(
+        "{{\n  \"theme\": \"dark\",\n  \"mcpServers\": {{\n{}\n  }}\n}}\n",
+        ours("    ", "  ")
+    );
     check(before, &after, "{\n  \"theme\": \"dark\",\n  \"mcpServers\": {}\n}\n");
     // Comments in an empty object.
     let before = "{\n  \"mcpServers\": {\n    // none yet\n  }\n}\n";
-    let after = format!("{{\n  \"mcpServers\": {{\n    // none yet\n{}\n  }}\n}}\n", ours("    ", "  "));
+    let after = format!(
+        "{{\n  \"mcpServers\": {{\n    // none yet\n{}\n  }}\n}}\n",
+        ours("    ", "  ")
+    );
     check(before, &after, before);
 }
 
@@ -74,14 +83,20 @@ fn an_object_on_one_line_stays_on_one_line() {
 fn line_ends_and_byte_order_mark_stay() {
     let before = "\u{feff}{\r\n  \"a\": 1\r\n}\r\n";
     let after = set(before, &["s"], &json!({"b": 2})).expect("JSON");
-    assert_eq!(after, "\u{feff}{\r\n  \"a\": 1,\r\n  \"s\": {\r\n    \"b\": 2\r\n  }\r\n}\r\n");
+    assert_eq!(
+        after,
+        "\u{feff}{\r\n  \"a\": 1,\r\n  \"s\": {\r\n    \"b\": 2\r\n  }\r\n}\r\n"
+    );
     assert_eq!(remove(&after, &["s"]).expect("JSON"), before);
 }
 
 #[test]
 fn an_entry_in_the_middle_goes_without_a_trace() {
     let text = "{\n  \"a\": 1,\n  \"w\": {\n    \"x\": \"}, //\"\n  }, // gone\n  \"b\": 2 // stays\n}\n";
-    assert_eq!(remove(text, &["w"]).expect("JSON"), "{\n  \"a\": 1,\n  \"b\": 2 // stays\n}\n");
+    assert_eq!(
+        remove(text, &["w"]).expect("JSON"),
+        "{\n  \"a\": 1,\n  \"b\": 2 // stays\n}\n"
+    );
     assert_eq!(remove(text, &["nothing"]).expect("JSON"), text);
     assert_eq!(remove("{ }", &["a", "b"]).expect("JSON"), "{ }");
 }
@@ -129,7 +144,11 @@ fn what_is_malformed_is_refused_with_its_place() {
 
 #[test]
 fn another_parser_reads_the_same() {
-    for before in ["{}", "{\"a\": [1, {\"b\": null}]}", "{\n  \"mcpServers\": {\"x\": {\"n\": 1.5e3}}\n}"] {
+    for before in [
+        "{}",
+        "{\"a\": [1, {\"b\": null}]}",
+        "{\n  \"mcpServers\": {\"x\": {\"n\": 1.5e3}}\n}",
+    ] {
         let after = set(before, &PATH, &entry()).expect("JSON");
         let mut read: Value = serde_json::from_str(&after).expect("JSON");
         assert_eq!(read["mcpServers"]["waggle"], entry());
