@@ -204,6 +204,40 @@ impl Client {
         Ok((structured, text))
     }
 
+    /// Calls an MCP method at a path such as /mcp/core and gives its result.
+    pub(crate) fn rpc(&self, path: &str, method: &str, params: &Value) -> Result<Value> {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = self
+            .http
+            .post(self.address(path))
+            .header("accept", "application/json")
+            .json(&message);
+        let answer = block_on(self.send(request))?;
+        match (answer.get("error"), answer.get("result")) {
+            (Some(error), _) => Err(Failure::new(failure::GENERAL, text_of(error, "message")).into()),
+            (None, Some(result)) => Ok(result.clone()),
+            (None, None) => Err(Failure::new(failure::GENERAL, format!("{path}: the answer is no JSON-RPC")).into()),
+        }
+    }
+
+    /// A call without a key: the status and the time that the server says it is.
+    pub(crate) fn probe(&self, path: &str) -> Result<(u16, Option<String>)> {
+        block_on(async {
+            let response = self
+                .http
+                .get(self.address(path))
+                .send()
+                .await
+                .map_err(|error| self.unreachable(&error))?;
+            let date = response.headers().get("date").and_then(|date| date.to_str().ok());
+            Ok((response.status().as_u16(), date.map(str::to_owned)))
+        })
+    }
+
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     fn address(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }

@@ -3,6 +3,9 @@
 pub(crate) mod cert;
 pub(crate) mod config;
 pub(crate) mod connect;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod features;
 pub(crate) mod key;
 pub(crate) mod mcp;
 pub(crate) mod memory;
