@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use waggle_config::identity;
+use waggle_gateway::ToolSet;
 
 use crate::context::{self, Context};
 use crate::failure::{self, Failure, exit_of_status};
@@ -340,7 +341,11 @@ fn variable_text(name: &str) -> Option<String> {
 /// People paste the URL that they gave their client.
 fn without_mcp(url: &str) -> &str {
     let url = url.trim_end_matches('/');
-    url.strip_suffix("/mcp").unwrap_or(url)
+    let known = ToolSet::ALL.into_iter().map(ToolSet::path);
+    let base = known
+        .filter_map(|path| url.strip_suffix(path))
+        .min_by_key(|base| base.len());
+    base.map_or(url, |base| base.strip_suffix("/k").unwrap_or(base))
 }
 
 pub(crate) fn is_loopback(url: &str) -> bool {
@@ -366,6 +371,7 @@ mod tests {
         for (given, base) in [
             ("http://127.0.0.1:7700/mcp", "http://127.0.0.1:7700"),
             ("http://127.0.0.1:7700/", "http://127.0.0.1:7700"),
+            ("http://127.0.0.1:7700/k/mcp/core", "http://127.0.0.1:7700"),
             (
                 "https://memory.example.org/agents/mcp/",
                 "https://memory.example.org/agents",

@@ -36,13 +36,13 @@ impl Gateway {
         let outcome = self.exchange(message, answers).await;
         let refusal = match outcome {
             Ok(true) => return,
+            Ok(false) if message.id().is_none() => return,
             Ok(false) => "the gateway did not answer the request".to_owned(),
             Err(refusal) => refusal,
         };
         match message.error(REFUSED, &refusal) {
             // The other end is this program: it goes away only when nothing is read any more.
             Some(answer) => drop(answers.send(answer).await),
-            None if message.id().is_none() && refusal.starts_with("the gateway did not answer") => {}
             None => eprintln!("waggle mcp: {}: {refusal}", message.method()),
         }
     }
@@ -60,12 +60,9 @@ impl Gateway {
         }
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status().as_u16();
-        let kind = response
-            .headers()
-            .get("content-type")
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        if kind.starts_with("text/event-stream") {
+        let kind = response.headers().get("content-type");
+        let streams = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        if streams {
             return self.stream(message, response, answers).await;
         }
         let body = self.body(response).await?;

@@ -1,7 +1,7 @@
 //! Edits TOML in place: comments, order and blank lines of everything else stay.
 
 use serde_json::{Map, Value};
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 use super::malformed::Malformed;
 
@@ -147,6 +147,13 @@ fn to_item(value: &Value) -> Item {
         Value::Array(items) => {
             let texts: Array = items.iter().filter_map(Value::as_str).collect();
             toml_edit::value(texts)
+        }
+        Value::Object(fields) => {
+            let table: InlineTable = fields
+                .iter()
+                .filter_map(|(name, inner)| Some((name.clone(), to_item(inner).into_value().ok()?)))
+                .collect();
+            toml_edit::value(table)
         }
         other => toml_edit::value(other.as_str().unwrap_or_default()),
     }

@@ -129,7 +129,9 @@ pub(crate) fn screen(lines: &[Line], places: &Places) -> String {
 pub(crate) fn outcome(lines: &[Line]) -> anyhow::Result<()> {
     let failed: Vec<&Line> = lines.iter().filter(|line| line.exit != 0).collect();
     let Some(first) = failed.first() else { return Ok(()) };
-    let exit = if failed.len() == lines.len() && failed.iter().all(|line| line.exit == first.exit) {
+    let alike = failed.iter().all(|line| line.exit == first.exit);
+    // That some are connected does not make a failed check half of a success.
+    let exit = if alike && (failed.len() == lines.len() || first.exit == failure::CHECK_FAILED) {
         first.exit
     } else {
         failure::PARTIAL

@@ -201,11 +201,9 @@ impl<'a> Job<'a> {
             Err(at) => return Line::malformed(self.client, path, at),
         };
         let mut line = self.save(path, text.as_deref(), Some(&after), secret);
-        line.state = if line.problem.is_none() {
-            State::Connected
-        } else {
-            line.state
-        };
+        if line.problem.is_none() {
+            line.state = State::Connected;
+        }
         if secret && line.problem.is_none() {
             let file = line
                 .file

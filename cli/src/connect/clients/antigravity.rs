@@ -24,7 +24,7 @@ pub(crate) const CLIENT: Client = Client {
     },
     project_files: &[".agents/mcp_config.json"],
     reference: Reference::Nothing,
-    entry: |target, _| common(target, "serverUrl", CLIENT.reference),
+    entry: |target, _| common(target, "serverUrl", Reference::Nothing),
     rules_file: "AGENTS.md",
     afterwards: "in MCP servers, refresh",
 };

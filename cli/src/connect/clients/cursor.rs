@@ -11,7 +11,7 @@ pub(crate) const CLIENT: Client = Client {
     files: |places| vec![places.home(".cursor/mcp.json")],
     project_files: &[".cursor/mcp.json"],
     reference: Reference::EnvBraces,
-    entry: |target, _| common(target, "url", CLIENT.reference),
+    entry: |target, _| common(target, "url", Reference::EnvBraces),
     rules_file: "AGENTS.md",
     afterwards: "restart Cursor from where the variable is set",
 };

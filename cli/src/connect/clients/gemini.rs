@@ -14,7 +14,7 @@ pub(crate) const CLIENT: Client = Client {
     files: |places| vec![places.or_home("GEMINI_CLI_HOME", "").join(".gemini/settings.json")],
     project_files: &[".gemini/settings.json"],
     reference: Reference::Braces,
-    entry: |target, _| common(target, "httpUrl", CLIENT.reference),
+    entry: |target, _| common(target, "httpUrl", Reference::Braces),
     rules_file: "GEMINI.md",
     afterwards: "start a new session; `/mcp` shows the connection",
 };

@@ -11,7 +11,7 @@ pub(crate) const CLIENT: Client = Client {
     files: |places| vec![places.home(".openwaggle/mcp.json")],
     project_files: &[".openwaggle/mcp.json"],
     reference: Reference::Braces,
-    entry: |target, _| common(target, "url", CLIENT.reference),
+    entry: |target, _| common(target, "url", Reference::Braces),
     rules_file: "AGENTS.md",
     afterwards: "restart OpenWaggle",
 };

@@ -12,7 +12,7 @@ pub(crate) const CLIENT: Client = Client {
     files: |places| vec![places.or_home("PI_CODING_AGENT_DIR", ".pi/agent").join("mcp.json")],
     project_files: &[".pi/mcp.json"],
     reference: Reference::Braces,
-    entry: |target, _| common(target, "url", CLIENT.reference),
+    entry: |target, _| common(target, "url", Reference::Braces),
     rules_file: "AGENTS.md",
     afterwards: "start a new session",
 };

@@ -11,7 +11,7 @@ pub(crate) const CLIENT: Client = Client {
     files: |places| vec![places.home(".codeium/windsurf/mcp_config.json")],
     project_files: &[],
     reference: Reference::EnvBraces,
-    entry: |target, _| common(target, "serverUrl", CLIENT.reference),
+    entry: |target, _| common(target, "serverUrl", Reference::EnvBraces),
     rules_file: "AGENTS.md",
     afterwards: "restart Windsurf from where the variable is set",
 };

@@ -18,7 +18,7 @@ pub(crate) const CLIENT: Client = Client {
     project_files: &[".zed/settings.json"],
     reference: Reference::Nothing,
     entry: |target, _| {
-        let mut entry = common(target, "url", CLIENT.reference);
+        let mut entry = common(target, "url", Reference::Nothing);
         entry.place = Place::Json(&["context_servers"]);
         entry
     },

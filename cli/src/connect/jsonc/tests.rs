@@ -134,7 +134,7 @@ fn what_is_malformed_is_refused_with_its_place() {
         ("{\n  \"a\": [1, 2\n", 2, 8),
         ("[1]", 1, 1),
         ("{\n  \"mcpServers\": []\n}", 2, 17),
-        ("{\"mcpServers\": {\"waggle\": 1, \"waggle\": 2}}", 1, 31),
+        ("{\"mcpServers\": {\"waggle\": 1, \"waggle\": 2}}", 1, 30),
         ("{'a': 1}", 1, 2),
     ] {
         let wrong = set(text, &PATH, &entry()).expect_err(text);
