@@ -1,5 +1,7 @@
 //! Calls to a running cluster: REST for administration, MCP for memories.
 
+mod refusal;
+
 use std::env;
 use std::fs::File;
 use std::future::Future;
@@ -10,9 +12,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use waggle_config::identity;
+use waggle_gateway::ToolSet;
 
 use crate::context::{self, Context};
-use crate::failure::{self, Failure, exit_of_status};
+use crate::failure::{self, Failure};
+use refusal::refused;
 
 /// A little more than the longest call of a gateway.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(55);
@@ -31,6 +35,9 @@ pub(crate) struct ClientArgs {
     /// File with the API key. Else WAGGLE_KEY, else what `waggle dev` left.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Which context to use. Else WAGGLE_CONTEXT, else the one of the first `waggle dev`.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
 }
 
 /// Which listener a command talks to, and with which key of a context.
@@ -38,6 +45,16 @@ pub(crate) struct ClientArgs {
 enum Side {
     Public,
     Admin,
+}
+
+/// What is known here of a gateway, without asking it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// The address as it was given.
+    pub(crate) base: String,
+    pub(crate) key: Option<String>,
+    /// Where the key came from, if from a file.
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 pub(crate) struct Client {
@@ -55,8 +72,43 @@ impl ClientArgs {
         self.connect(Side::Admin)
     }
 
-    fn connect(&self, side: Side) -> Result<Client> {
-        let context = Context::load(context::DEV)?;
+    /// The context that counts; one that was asked for by name must exist.
+    pub(crate) fn context(&self) -> Result<Option<Context>> {
+        let Some(name) = self.context.clone().or_else(|| variable_text("WAGGLE_CONTEXT")) else {
+            return Context::load(context::DEV);
+        };
+        match Context::load(&name)? {
+            Some(context) => Ok(Some(context)),
+            None => Err(Failure::new(
+                failure::NOT_FOUND,
+                format!("there is no context '{}'", name.escape_debug()),
+            )
+            .next(format!(
+                "known are {}; `waggle dev` makes one",
+                context::names().join(", ")
+            ))
+            .into()),
+        }
+    }
+
+    /// The public address and the key, which may be missing.
+    pub(crate) fn known(&self) -> Result<Known> {
+        let context = self.context()?;
+        let base = self.base(Side::Public, context.as_ref())?;
+        let from_variable = self.key_file.is_none() && variable_text("WAGGLE_KEY").is_some();
+        let key_file = match &self.key_file {
+            _ if from_variable => None,
+            Some(path) => Some(path.clone()),
+            None => context.as_ref().map(|context| context.key_file.clone()),
+        };
+        let key = match (&key_file, from_variable) {
+            (None, false) => None,
+            _ => Some(self.key(Side::Public, context.as_ref())?),
+        };
+        Ok(Known { base, key, key_file })
+    }
+
+    fn base(&self, side: Side, context: Option<&Context>) -> Result<String> {
         let variable = match side {
             Side::Public => "WAGGLE_URL",
             Side::Admin => "WAGGLE_ADMIN_URL",
@@ -66,7 +118,7 @@ impl ClientArgs {
             .clone()
             .or_else(|| variable_text(variable))
             .or_else(|| {
-                context.as_ref().map(|context| match side {
+                context.map(|context| match side {
                     Side::Public => context.mcp_url.clone(),
                     Side::Admin => context.admin_url.clone(),
                 })
@@ -75,15 +127,14 @@ impl ClientArgs {
                 Failure::new(failure::USAGE, "no cluster is known here")
                     .next(format!("start one with `waggle dev`, or give --url, or set {variable}"))
             })?;
+        Ok(base)
+    }
+
+    fn connect(&self, side: Side) -> Result<Client> {
+        let context = self.context()?;
+        let base = self.base(side, context.as_ref())?;
         let key = self.key(side, context.as_ref())?;
-        let mut builder = reqwest::Client::builder()
-            .timeout(ANSWER_TIME_MAX)
-            .connect_timeout(Duration::from_secs(5));
-        if is_loopback(&base) {
-            // A proxy of the environment cannot reach this machine's loopback.
-            builder = builder.no_proxy();
-        }
-        let http = builder.build().context("set up HTTP")?;
+        let http = http(&base)?;
         Ok(Client {
             http,
             base: without_mcp(&base).to_owned(),
@@ -109,6 +160,18 @@ impl ClientArgs {
         };
         Ok(identity::read_secret(path)?)
     }
+}
+
+/// For calls to one address.
+pub(crate) fn http(base: &str) -> Result<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .timeout(ANSWER_TIME_MAX)
+        .connect_timeout(Duration::from_secs(5));
+    if is_loopback(base) {
+        // A proxy of the environment cannot reach this machine's loopback.
+        builder = builder.no_proxy();
+    }
+    builder.build().context("set up HTTP")
 }
 
 impl Client {
@@ -235,6 +298,40 @@ impl Client {
         format!("{}?{}", self.address(path), pairs.join("&"))
     }
 
+    /// Calls an MCP method at a path such as /mcp/core and gives its result.
+    pub(crate) fn rpc(&self, path: &str, method: &str, params: &Value) -> Result<Value> {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = self
+            .http
+            .post(self.address(path))
+            .header("accept", "application/json")
+            .json(&message);
+        let answer = block_on(self.send(request))?;
+        match (answer.get("error"), answer.get("result")) {
+            (Some(error), _) => Err(Failure::new(failure::GENERAL, text_of(error, "message")).into()),
+            (None, Some(result)) => Ok(result.clone()),
+            (None, None) => Err(Failure::new(failure::GENERAL, format!("{path}: the answer is no JSON-RPC")).into()),
+        }
+    }
+
+    /// A call without a key: the status and the time that the server says it is.
+    pub(crate) fn probe(&self, path: &str) -> Result<(u16, Option<String>)> {
+        block_on(async {
+            let response = self
+                .http
+                .get(self.address(path))
+                .send()
+                .await
+                .map_err(|error| self.unreachable(&error))?;
+            let date = response.headers().get("date").and_then(|date| date.to_str().ok());
+            Ok((response.status().as_u16(), date.map(str::to_owned)))
+        })
+    }
+
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     fn address(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
@@ -268,33 +365,6 @@ impl Client {
     }
 }
 
-/// An answer of the gateway that says no, in problem form or in the form of a tool error.
-fn refused(body: &Value, status: u16, fallback: &str) -> Failure {
-    let status = body
-        .get("status_code")
-        .or(body.get("status"))
-        .and_then(Value::as_u64)
-        .map_or(status, |status| u16::try_from(status).unwrap_or(500));
-    let what = ["detail", "error", "message", "title"]
-        .iter()
-        .find_map(|name| body.get(name).and_then(Value::as_str))
-        .unwrap_or(fallback)
-        .to_owned();
-    let text = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| body.get(name).and_then(Value::as_str))
-            .map(str::to_owned)
-    };
-    Failure {
-        what,
-        next: None,
-        code: text(&["error_code", "code"]),
-        request_id: text(&["request_id"]),
-        exit: exit_of_status(status),
-    }
-}
-
 fn text_of(value: &Value, field: &str) -> String {
     value
         .get(field)
@@ -323,10 +393,14 @@ fn variable_text(name: &str) -> Option<String> {
 /// People paste the URL that they gave their client.
 fn without_mcp(url: &str) -> &str {
     let url = url.trim_end_matches('/');
-    url.strip_suffix("/mcp").unwrap_or(url)
+    let known = ToolSet::ALL.into_iter().map(ToolSet::path);
+    let base = known
+        .filter_map(|path| url.strip_suffix(path))
+        .min_by_key(|base| base.len());
+    base.map_or(url, |base| base.strip_suffix("/k").unwrap_or(base))
 }
 
-fn is_loopback(url: &str) -> bool {
+pub(crate) fn is_loopback(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or(url);
     host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
 }
@@ -349,6 +423,7 @@ mod tests {
         for (given, base) in [
             ("http://127.0.0.1:7700/mcp", "http://127.0.0.1:7700"),
             ("http://127.0.0.1:7700/", "http://127.0.0.1:7700"),
+            ("http://127.0.0.1:7700/k/mcp/core", "http://127.0.0.1:7700"),
             (
                 "https://memory.example.org/agents/mcp/",
                 "https://memory.example.org/agents",
@@ -361,21 +436,5 @@ mod tests {
     #[test]
     fn values_of_a_query_are_encoded() {
         assert_eq!(percent("team/pay ü&a=b"), "team%2Fpay%20%C3%BC%26a%3Db");
-    }
-
-    #[test]
-    fn a_refusal_keeps_code_and_exit() {
-        let tool =
-            json!({"error": "no such memory", "error_code": "not_found", "status_code": 404, "request_id": "r1"});
-        let failure = refused(&tool, 200, "");
-        assert_eq!(
-            (failure.what.as_str(), failure.exit),
-            ("no such memory", failure::NOT_FOUND)
-        );
-        assert_eq!(
-            (failure.code.as_deref(), failure.request_id.as_deref()),
-            (Some("not_found"), Some("r1"))
-        );
-        assert_eq!(refused(&Value::Null, 503, "busy").exit, failure::UNAVAILABLE);
     }
 }

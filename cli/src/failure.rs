@@ -15,6 +15,8 @@ pub(crate) const PERMISSION: u8 = 4;
 pub(crate) const CONFLICT: u8 = 5;
 pub(crate) const UNAVAILABLE: u8 = 6;
 pub(crate) const TIME_OUT: u8 = 7;
+pub(crate) const PARTIAL: u8 = 8;
+pub(crate) const CHECK_FAILED: u8 = 9;
 pub(crate) const CONFIGURATION: u8 = problem::EXIT_CODE;
 
 /// A failure that is ready to be shown.
@@ -55,7 +57,7 @@ impl Failure {
         if let Some(failure) = error.downcast_ref::<Self>() {
             return failure.clone();
         }
-        let what = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        let what = chain_text(error);
         let misconfigured = error.chain().any(|cause| {
             cause.is::<problem::Problems>()
                 || cause.is::<CertificateError>()
@@ -76,6 +78,22 @@ impl Failure {
             ..Self::new(exit, what)
         }
     }
+}
+
+/// Every cause once: some errors say their cause themselves.
+fn chain_text(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .map(ToString::to_string)
+        .fold(String::new(), |text, cause| {
+            if text.is_empty() {
+                cause
+            } else if text.ends_with(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
 }
 
 impl fmt::Display for Failure {
@@ -153,6 +171,12 @@ mod tests {
             (shown.exit, shown.code.as_deref()),
             (CONFIGURATION, Some("data_not_a_directory"))
         );
+        let missing = SecretError::Io {
+            path: "k".into(),
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        let shown = Failure::from_error(&anyhow::Error::from(missing)).what;
+        assert_eq!(shown.matches("not found").count(), 1, "{shown}");
     }
 
     #[test]

@@ -2,8 +2,13 @@
 
 pub(crate) mod cert;
 pub(crate) mod config;
+pub(crate) mod connect;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod features;
 pub(crate) mod handoff;
 pub(crate) mod key;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod replay;
 pub(crate) mod status;

@@ -132,7 +132,7 @@ async fn serve(args: Args) -> Result<()> {
         .admin_address()
         .map(|address| format!("http://{address}"))
         .unwrap_or_default();
-    save_context(&claimed.dir, &mcp_url, &admin_url);
+    save_context(&claimed.dir, &mcp_url, &admin_url, gateway.public_address().port());
     let data_dir = claimed.dir.root();
     let program = program_as_called();
     let ready = Ready {
@@ -190,7 +190,7 @@ async fn first_keys(claimed: &Claimed, channel: Channel, pepper: &str, clock: &d
 }
 
 /// Client commands work without it, with flags; so it is no reason to fail.
-fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str) {
+fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str, port: u16) {
     let context = Context {
         mcp_url: mcp_url.to_owned(),
         admin_url: admin_url.to_owned(),
@@ -199,8 +199,13 @@ fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str) {
         operator_key_file: dir.operator_key(),
         data_dir: dir.root().to_owned(),
     };
-    if let Err(error) = context.save(context::DEV) {
-        tracing::warn!("no context for client commands; they need --url and --key-file: {error:#}");
+    match context.save_for(port) {
+        Ok(name) if name == context::DEV => {}
+        Ok(name) => tracing::warn!(
+            "another `waggle dev` runs, and client commands go to that one; for this one use --context {name}, or set \
+             WAGGLE_CONTEXT={name}"
+        ),
+        Err(error) => tracing::warn!("no context for client commands; they need --url and --key-file: {error:#}"),
     }
 }
 
