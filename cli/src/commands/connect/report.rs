@@ -112,7 +112,7 @@ pub(crate) fn screen(lines: &[Line], places: &Places) -> String {
         if let Some(backup) = &line.backup {
             let _ = writeln!(text, "{}: backup {}", line.client.id, places.short(backup));
         }
-        for problem in &line.problem {
+        if let Some(problem) = &line.problem {
             let _ = writeln!(text, "{}: {problem}", line.client.id);
         }
         for warning in &line.warnings {
