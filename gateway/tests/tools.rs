@@ -323,7 +323,7 @@ async fn other_lists_walk_too() {
         ),
         ("list_context_scopes", json!({"token_budget": 300}), "projects", 60),
         ("prime_context", json!({"token_budget": 300}), "nodes", 30),
-        ("memory_capabilities", json!({"token_budget": 200}), "tools", 12),
+        ("memory_capabilities", json!({"token_budget": 200}), "tools", 16),
     ];
     for (tool, mut arguments, list, expected) in walks {
         let budget = arguments["token_budget"].as_u64().expect("budget") as usize;

@@ -29,7 +29,7 @@ impl InsightService for Shared {
         };
         Ok(Response::new(DecomposeReply {
             stored: vec![stored(1, true), stored(2, false), stored(3, true)],
-            links: vec![link(50, 1, 3, 6)],
+            links: vec![link(50, 1, 3, 4)],
             conflicts: vec![link(51, 1, 8, 2)],
             about_id: if request.about.is_empty() {
                 Vec::new()
