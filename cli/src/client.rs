@@ -1,19 +1,30 @@
 //! Calls to a running cluster: REST for administration, MCP for memories.
 
+mod refusal;
+
 use std::env;
+use std::fs::File;
 use std::future::Future;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use waggle_config::identity;
+use waggle_gateway::ToolSet;
 
 use crate::context::{self, Context};
-use crate::failure::{self, Failure, exit_of_status};
+use crate::failure::{self, Failure};
+use refusal::refused;
 
 /// A little more than the longest call of a gateway.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(55);
+/// As long as a gateway lets a whole graph go out, and a little more.
+const FETCH_TIME_MAX: Duration = Duration::from_secs(620);
+
+/// As long as a gateway lets a whole graph go in or out, and a little more.
+const TRANSFER_TIME_MAX: Duration = Duration::from_secs(620);
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ClientArgs {
@@ -24,6 +35,9 @@ pub(crate) struct ClientArgs {
     /// File with the API key. Else WAGGLE_KEY, else what `waggle dev` left.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Which context to use. Else WAGGLE_CONTEXT, else the one of the first `waggle dev`.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
 }
 
 /// Which listener a command talks to, and with which key of a context.
@@ -31,6 +45,16 @@ pub(crate) struct ClientArgs {
 enum Side {
     Public,
     Admin,
+}
+
+/// What is known here of a gateway, without asking it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// The address as it was given.
+    pub(crate) base: String,
+    pub(crate) key: Option<String>,
+    /// Where the key came from, if from a file.
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 pub(crate) struct Client {
@@ -48,8 +72,43 @@ impl ClientArgs {
         self.connect(Side::Admin)
     }
 
-    fn connect(&self, side: Side) -> Result<Client> {
-        let context = Context::load(context::DEV)?;
+    /// The context that counts; one that was asked for by name must exist.
+    pub(crate) fn context(&self) -> Result<Option<Context>> {
+        let Some(name) = self.context.clone().or_else(|| variable_text("WAGGLE_CONTEXT")) else {
+            return Context::load(context::DEV);
+        };
+        match Context::load(&name)? {
+            Some(context) => Ok(Some(context)),
+            None => Err(Failure::new(
+                failure::NOT_FOUND,
+                format!("there is no context '{}'", name.escape_debug()),
+            )
+            .next(format!(
+                "known are {}; `waggle dev` makes one",
+                context::names().join(", ")
+            ))
+            .into()),
+        }
+    }
+
+    /// The public address and the key, which may be missing.
+    pub(crate) fn known(&self) -> Result<Known> {
+        let context = self.context()?;
+        let base = self.base(Side::Public, context.as_ref())?;
+        let from_variable = self.key_file.is_none() && variable_text("WAGGLE_KEY").is_some();
+        let key_file = match &self.key_file {
+            _ if from_variable => None,
+            Some(path) => Some(path.clone()),
+            None => context.as_ref().map(|context| context.key_file.clone()),
+        };
+        let key = match (&key_file, from_variable) {
+            (None, false) => None,
+            _ => Some(self.key(Side::Public, context.as_ref())?),
+        };
+        Ok(Known { base, key, key_file })
+    }
+
+    fn base(&self, side: Side, context: Option<&Context>) -> Result<String> {
         let variable = match side {
             Side::Public => "WAGGLE_URL",
             Side::Admin => "WAGGLE_ADMIN_URL",
@@ -59,7 +118,7 @@ impl ClientArgs {
             .clone()
             .or_else(|| variable_text(variable))
             .or_else(|| {
-                context.as_ref().map(|context| match side {
+                context.map(|context| match side {
                     Side::Public => context.mcp_url.clone(),
                     Side::Admin => context.admin_url.clone(),
                 })
@@ -68,15 +127,14 @@ impl ClientArgs {
                 Failure::new(failure::USAGE, "no cluster is known here")
                     .next(format!("start one with `waggle dev`, or give --url, or set {variable}"))
             })?;
+        Ok(base)
+    }
+
+    fn connect(&self, side: Side) -> Result<Client> {
+        let context = self.context()?;
+        let base = self.base(side, context.as_ref())?;
         let key = self.key(side, context.as_ref())?;
-        let mut builder = reqwest::Client::builder()
-            .timeout(ANSWER_TIME_MAX)
-            .connect_timeout(Duration::from_secs(5));
-        if is_loopback(&base) {
-            // A proxy of the environment cannot reach this machine's loopback.
-            builder = builder.no_proxy();
-        }
-        let http = builder.build().context("set up HTTP")?;
+        let http = http(&base)?;
         Ok(Client {
             http,
             base: without_mcp(&base).to_owned(),
@@ -104,6 +162,18 @@ impl ClientArgs {
     }
 }
 
+/// For calls to one address.
+pub(crate) fn http(base: &str) -> Result<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .timeout(ANSWER_TIME_MAX)
+        .connect_timeout(Duration::from_secs(5));
+    if is_loopback(base) {
+        // A proxy of the environment cannot reach this machine's loopback.
+        builder = builder.no_proxy();
+    }
+    builder.build().context("set up HTTP")
+}
+
 impl Client {
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         block_on(self.send(self.http.get(self.address(path))))
@@ -115,6 +185,39 @@ impl Client {
 
     pub(crate) fn delete(&self, path: &str) -> Result<Value> {
         block_on(self.send(self.http.delete(self.address(path))))
+    }
+
+    /// Posts, and gives status and body of whatever the gateway answers.
+    pub(crate) fn exchange(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
+        block_on(async {
+            let request = self.http.post(self.address(path)).json(body).bearer_auth(&self.key);
+            let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+            let status = response.status().as_u16();
+            let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+            Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
+        })
+    }
+
+    /// Streams an answer to `out`.
+    pub(crate) fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<()> {
+        block_on(async {
+            let request = self
+                .http
+                .get(self.address(path))
+                .timeout(FETCH_TIME_MAX)
+                .bearer_auth(&self.key);
+            let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
+            let status = response.status().as_u16();
+            if !(200..300).contains(&status) {
+                let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+                let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+                return Err(refused(&body, status, &format!("{} answered {status}", self.base)).into());
+            }
+            while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+                out.write_all(&piece).context("write what was fetched")?;
+            }
+            out.flush().context("write what was fetched")
+        })
     }
 
     /// Calls an MCP tool and gives its structured content and its text.
@@ -143,6 +246,90 @@ impl Client {
             return Err(refused(&structured, 400, &text).into());
         }
         Ok((structured, text))
+    }
+
+    /// Streams an answer to `out`.
+    pub(crate) fn download(&self, path: &str, query: &[(&str, String)], out: &mut dyn Write) -> Result<()> {
+        block_on(async {
+            let request = self.http.get(self.address_with(path, query)).timeout(TRANSFER_TIME_MAX);
+            let sent = request.bearer_auth(&self.key).send().await;
+            let mut response = sent.map_err(|error| self.unreachable(&error))?;
+            let status = response.status().as_u16();
+            if !(200..300).contains(&status) {
+                let text = response.text().await.map_err(|error| self.unreachable(&error))?;
+                let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+                return Err(refused(&body, status, &format!("{} answered {status}", self.base)).into());
+            }
+            loop {
+                match response.chunk().await {
+                    Ok(Some(chunk)) => out.write_all(&chunk).context("write the export")?,
+                    Ok(None) => return Ok(out.flush()?),
+                    Err(_) => {
+                        return Err(
+                            Failure::new(failure::UNAVAILABLE, "the export broke off before its end")
+                                .next("repeat it; the log of the gateway says why")
+                                .into(),
+                        );
+                    }
+                }
+            }
+        })
+    }
+
+    /// Streams a file to the cluster and gives its answer.
+    pub(crate) fn upload(&self, path: &str, query: &[(&str, String)], file: File) -> Result<Value> {
+        block_on(async {
+            let body = reqwest::Body::from(tokio::fs::File::from_std(file));
+            let request = self
+                .http
+                .post(self.address_with(path, query))
+                .timeout(TRANSFER_TIME_MAX)
+                .header("content-type", "application/octet-stream")
+                .body(body);
+            self.send(request).await
+        })
+    }
+
+    fn address_with(&self, path: &str, query: &[(&str, String)]) -> String {
+        let pairs: Vec<String> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", percent(value)))
+            .collect();
+        format!("{}?{}", self.address(path), pairs.join("&"))
+    }
+
+    /// Calls an MCP method at a path such as /mcp/core and gives its result.
+    pub(crate) fn rpc(&self, path: &str, method: &str, params: &Value) -> Result<Value> {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = self
+            .http
+            .post(self.address(path))
+            .header("accept", "application/json")
+            .json(&message);
+        let answer = block_on(self.send(request))?;
+        match (answer.get("error"), answer.get("result")) {
+            (Some(error), _) => Err(Failure::new(failure::GENERAL, text_of(error, "message")).into()),
+            (None, Some(result)) => Ok(result.clone()),
+            (None, None) => Err(Failure::new(failure::GENERAL, format!("{path}: the answer is no JSON-RPC")).into()),
+        }
+    }
+
+    /// A call without a key: the status and the time that the server says it is.
+    pub(crate) fn probe(&self, path: &str) -> Result<(u16, Option<String>)> {
+        block_on(async {
+            let response = self
+                .http
+                .get(self.address(path))
+                .send()
+                .await
+                .map_err(|error| self.unreachable(&error))?;
+            let date = response.headers().get("date").and_then(|date| date.to_str().ok());
+            Ok((response.status().as_u16(), date.map(str::to_owned)))
+        })
+    }
+
+    pub(crate) fn base(&self) -> &str {
+        &self.base
     }
 
     fn address(&self, path: &str) -> String {
@@ -178,39 +365,25 @@ impl Client {
     }
 }
 
-/// An answer of the gateway that says no, in problem form or in the form of a tool error.
-fn refused(body: &Value, status: u16, fallback: &str) -> Failure {
-    let status = body
-        .get("status_code")
-        .or(body.get("status"))
-        .and_then(Value::as_u64)
-        .map_or(status, |status| u16::try_from(status).unwrap_or(500));
-    let what = ["detail", "error", "message", "title"]
-        .iter()
-        .find_map(|name| body.get(name).and_then(Value::as_str))
-        .unwrap_or(fallback)
-        .to_owned();
-    let text = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| body.get(name).and_then(Value::as_str))
-            .map(str::to_owned)
-    };
-    Failure {
-        what,
-        next: None,
-        code: text(&["error_code", "code"]),
-        request_id: text(&["request_id"]),
-        exit: exit_of_status(status),
-    }
-}
-
 fn text_of(value: &Value, field: &str) -> String {
     value
         .get(field)
         .and_then(Value::as_str)
         .unwrap_or("the gateway refused the call")
         .to_owned()
+}
+
+/// A value inside a query.
+fn percent(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
 }
 
 fn variable_text(name: &str) -> Option<String> {
@@ -220,16 +393,20 @@ fn variable_text(name: &str) -> Option<String> {
 /// People paste the URL that they gave their client.
 fn without_mcp(url: &str) -> &str {
     let url = url.trim_end_matches('/');
-    url.strip_suffix("/mcp").unwrap_or(url)
+    let known = ToolSet::ALL.into_iter().map(ToolSet::path);
+    let base = known
+        .filter_map(|path| url.strip_suffix(path))
+        .min_by_key(|base| base.len());
+    base.map_or(url, |base| base.strip_suffix("/k").unwrap_or(base))
 }
 
-fn is_loopback(url: &str) -> bool {
+pub(crate) fn is_loopback(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or(url);
     host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
 }
 
 /// Client commands do one thing after the other: one thread is enough.
-fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -246,6 +423,7 @@ mod tests {
         for (given, base) in [
             ("http://127.0.0.1:7700/mcp", "http://127.0.0.1:7700"),
             ("http://127.0.0.1:7700/", "http://127.0.0.1:7700"),
+            ("http://127.0.0.1:7700/k/mcp/core", "http://127.0.0.1:7700"),
             (
                 "https://memory.example.org/agents/mcp/",
                 "https://memory.example.org/agents",
@@ -256,18 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_keeps_code_and_exit() {
-        let tool =
-            json!({"error": "no such memory", "error_code": "not_found", "status_code": 404, "request_id": "r1"});
-        let failure = refused(&tool, 200, "");
-        assert_eq!(
-            (failure.what.as_str(), failure.exit),
-            ("no such memory", failure::NOT_FOUND)
-        );
-        assert_eq!(
-            (failure.code.as_deref(), failure.request_id.as_deref()),
-            (Some("not_found"), Some("r1"))
-        );
-        assert_eq!(refused(&Value::Null, 503, "busy").exit, failure::UNAVAILABLE);
+    fn values_of_a_query_are_encoded() {
+        assert_eq!(percent("team/pay ü&a=b"), "team%2Fpay%20%C3%BC%26a%3Db");
     }
 }

@@ -11,6 +11,9 @@ use waggle_config::identity::{self, Access};
 /// The context that `waggle dev` writes and that commands use when nothing else is said.
 pub(crate) const DEV: &str = "dev";
 
+/// Loopback answers at once or not at all.
+const CONNECT_TIME_MAX: std::time::Duration = std::time::Duration::from_millis(300);
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Context {
     pub(crate) mcp_url: String,
@@ -35,7 +38,30 @@ impl Context {
             .with_context(|| format!("read {}; remove it, `waggle dev` writes it anew", path.display()))
     }
 
-    pub(crate) fn save(&self, name: &str) -> Result<()> {
+    /// Saves the context of a server that starts, and gives the name it got. The first one keeps the name that commands
+    /// use by themselves, as long as it runs; another one at the same time gets the port as part of its name.
+    pub(crate) fn save_for(&self, port: u16) -> Result<String> {
+        let other = Self::load(DEV)
+            .ok()
+            .flatten()
+            .filter(|known| known.data_dir != self.data_dir && known.answers());
+        let name = if other.is_some() {
+            format!("{DEV}-{port}")
+        } else {
+            DEV.to_owned()
+        };
+        self.save(&name)?;
+        Ok(name)
+    }
+
+    /// Whether something listens at its address.
+    fn answers(&self) -> bool {
+        let host = self.mcp_url.split("://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = host.and_then(|host| host.parse::<std::net::SocketAddr>().ok());
+        address.is_some_and(|address| std::net::TcpStream::connect_timeout(&address, CONNECT_TIME_MAX).is_ok())
+    }
+
+    fn save(&self, name: &str) -> Result<()> {
         let path = path_of(name).context("find a home directory for the context; set WAGGLE_CONFIG_HOME")?;
         let text = serde_json::to_string_pretty(self).context("write the context as JSON")?;
         identity::write(&path, format!("{text}\n").as_bytes(), Access::Owner)?;
@@ -51,7 +77,30 @@ fn config_home() -> Option<PathBuf> {
         .or_else(|| of("HOME").map(|dir| dir.join(".config/waggle")))
 }
 
+/// The contexts that exist here, by name.
+pub(crate) fn names() -> Vec<String> {
+    let dir = config_home().map(|home| home.join("contexts"));
+    let mut names: Vec<String> = dir
+        .and_then(|dir| std::fs::read_dir(dir).ok())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// A name is a file name: nothing that leads elsewhere.
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=64).contains(&name.len()) && name.bytes().all(plain)
+}
+
 fn path_of(name: &str) -> Option<PathBuf> {
+    if !is_name(name) {
+        return None;
+    }
     config_home().map(|home| home.join("contexts").join(format!("{name}.json")))
 }
 

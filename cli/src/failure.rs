@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use waggle_config::certificates::CertificateError;
 use waggle_config::identity::{IdentityError, SecretError};
 use waggle_config::problem;
+use waggle_node::StartError;
 
 pub(crate) const GENERAL: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
@@ -14,6 +15,8 @@ pub(crate) const PERMISSION: u8 = 4;
 pub(crate) const CONFLICT: u8 = 5;
 pub(crate) const UNAVAILABLE: u8 = 6;
 pub(crate) const TIME_OUT: u8 = 7;
+pub(crate) const PARTIAL: u8 = 8;
+pub(crate) const CHECK_FAILED: u8 = 9;
 pub(crate) const CONFIGURATION: u8 = problem::EXIT_CODE;
 
 /// A failure that is ready to be shown.
@@ -54,15 +57,43 @@ impl Failure {
         if let Some(failure) = error.downcast_ref::<Self>() {
             return failure.clone();
         }
-        let what = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        let what = chain_text(error);
         let misconfigured = error.chain().any(|cause| {
             cause.is::<problem::Problems>()
                 || cause.is::<CertificateError>()
                 || cause.is::<IdentityError>()
                 || cause.is::<SecretError>()
         });
-        Self::new(if misconfigured { CONFIGURATION } else { GENERAL }, what)
+        let refused = error.chain().find_map(|cause| match cause.downcast_ref() {
+            Some(StartError::Open(refused)) => Some(refused),
+            _ => None,
+        });
+        let exit = if misconfigured || refused.is_some() {
+            CONFIGURATION
+        } else {
+            GENERAL
+        };
+        Self {
+            code: refused.map(|refused| refused.code().to_owned()),
+            ..Self::new(exit, what)
+        }
     }
+}
+
+/// Every cause once: some errors say their cause themselves.
+fn chain_text(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .map(ToString::to_string)
+        .fold(String::new(), |text, cause| {
+            if text.is_empty() {
+                cause
+            } else if text.ends_with(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
 }
 
 impl fmt::Display for Failure {
@@ -81,12 +112,21 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         eprintln!("  next: {next}");
     }
     if let Some(code) = &failure.code {
-        eprintln!("  code: {code} (docs/errors/{code}.md)");
+        eprintln!("  code: {code} ({})", page_of(code));
     }
     if let Some(request_id) = &failure.request_id {
         eprintln!("  request: {request_id}");
     }
     ExitCode::from(failure.exit)
+}
+
+/// Where a code is explained.
+fn page_of(code: &str) -> String {
+    if code.starts_with("data_") {
+        "docs/startup-refusals.md".to_owned()
+    } else {
+        format!("docs/errors/{code}.md")
+    }
 }
 
 /// The exit code of an HTTP status.
@@ -104,6 +144,7 @@ pub(crate) fn exit_of_status(status: u16) -> u8 {
 #[cfg(test)]
 mod tests {
     use anyhow::Context as _;
+    use waggle_node::OpenError;
 
     use super::*;
 
@@ -123,6 +164,19 @@ mod tests {
             (CONFIGURATION, "start the gateway: pepper is empty")
         );
         assert_eq!(Failure::from_error(&anyhow::anyhow!("plain")).exit, GENERAL);
+        let refused = StartError::Open(OpenError::NotADirectory { path: "data".into() });
+        let error = Err::<(), _>(refused).context("start the node").expect_err("an error");
+        let shown = Failure::from_error(&error);
+        assert_eq!(
+            (shown.exit, shown.code.as_deref()),
+            (CONFIGURATION, Some("data_not_a_directory"))
+        );
+        let missing = SecretError::Io {
+            path: "k".into(),
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        let shown = Failure::from_error(&anyhow::Error::from(missing)).what;
+        assert_eq!(shown.matches("not found").count(), 1, "{shown}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The `waggle` binary: every role and every command. Arguments and output only; the work is done by the crates below.
 
+mod bridge;
 mod client;
 mod commands;
+mod connect;
 mod context;
 mod failure;
 mod output;
@@ -9,7 +11,7 @@ mod roles;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 // A server's resident bytes are what its users see: freed pages go back to the system within a second, by a thread of
 // the allocator, and few arenas keep few half-used pages.
@@ -55,6 +57,25 @@ enum Command {
     Memory(commands::memory::Verb),
     /// Show the turns that a memory rests on, verbatim.
     Replay(commands::replay::Args),
+    /// Write the graph of a scope to a file.
+    Export(commands::transfer::Export),
+    /// Take a file in that `waggle export` wrote.
+    Import(commands::transfer::Import),
+    /// Hand a whole transcript over to memory.
+    #[command(name = "ingest-transcript-handoff")]
+    IngestTranscriptHandoff(Box<commands::handoff::Args>),
+    /// Connect the programs that agents run in to a gateway: writes their configuration, keeps a backup.
+    Connect(commands::connect::Connect),
+    /// Take our entry out of their configuration again.
+    Disconnect(commands::connect::Disconnect),
+    /// Forward between a client that starts programs (JSON-RPC on stdin and stdout) and a gateway.
+    Mcp(commands::mcp::Args),
+    /// Find out what does not work, from this machine to the gateway. Ends with 9 if something does not.
+    Doctor(commands::doctor::Args),
+    /// List what this build can do.
+    Features(commands::features::Args),
+    /// Load a small example into a running server and show recall, a conflict and history.
+    Demo(commands::demo::Args),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -78,7 +99,11 @@ enum Command {
 fn main() -> ExitCode {
     // First of all: TLS without a provider would panic later.
     waggle_config::certificates::install_provider();
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return commands::handoff::wrong_arguments(&error),
+    };
+    let outcome = match cli.command {
         Command::Dev(args) => roles::dev::run(args),
         Command::Node(args) => roles::node::run(args),
         Command::Gateway(args) => roles::gateway::run(args),
@@ -87,6 +112,15 @@ fn main() -> ExitCode {
         Command::Key(verb) => commands::key::run(verb),
         Command::Memory(verb) => commands::memory::run(verb),
         Command::Replay(args) => commands::replay::run(args),
+        Command::Export(args) => commands::transfer::export(args),
+        Command::Import(args) => commands::transfer::import(args),
+        Command::IngestTranscriptHandoff(args) => return commands::handoff::run(&args),
+        Command::Connect(args) => commands::connect::connect(args),
+        Command::Disconnect(args) => commands::connect::disconnect(args),
+        Command::Mcp(args) => commands::mcp::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::Features(args) => commands::features::run(args, &Cli::command()),
+        Command::Demo(args) => commands::demo::run(args),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

@@ -37,6 +37,24 @@ impl OutputArgs {
     }
 }
 
+/// For commands that answer in JSON in any case, so that scripts need not know which ones do.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct JsonArgs {
+    /// How to show the result: JSON in any case.
+    #[arg(long, value_parser = ["json"])]
+    output: Option<String>,
+    /// Short for --output json.
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
+}
+
+impl JsonArgs {
+    #[expect(clippy::unused_self, reason = "the flags are accepted and change nothing")]
+    pub(crate) fn show(&self, data: &Value) -> anyhow::Result<()> {
+        print(&format!("{data:#}\n"))
+    }
+}
+
 /// Writes to stdout. A reader that went away, such as `head`, is not an error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();

@@ -17,7 +17,25 @@ fn help_names_every_noun_and_no_old_name() {
     assert_eq!(output.status.code(), Some(0));
     let text = stdout(&output);
     for noun in [
-        "dev", "node", "gateway", "status", "tenant", "key", "memory", "replay", "config", "cert", "version",
+        "dev",
+        "node",
+        "gateway",
+        "status",
+        "tenant",
+        "key",
+        "memory",
+        "replay",
+        "export",
+        "import",
+        "connect",
+        "disconnect",
+        "mcp",
+        "doctor",
+        "features",
+        "demo",
+        "config",
+        "cert",
+        "version",
     ] {
         assert!(
             text.lines().any(|line| line.trim_start().starts_with(noun)),

@@ -57,6 +57,10 @@ bounds! {
     Bytes BODY_BYTES_MAX = 4 * MIB, costs "that many bytes for each call in flight";
     /// Body of a batch of transcript turns.
     Bytes TRANSCRIPT_BATCH_BYTES_MAX = 8 * MIB, costs "that many bytes for each batch in flight";
+    /// Body of a hand-off, a whole transcript at once.
+    Bytes HANDOFF_BYTES_MAX = 16 * MIB, costs "that many bytes, and as many again for its messages, for each hand-off in flight";
+    /// Messages of a hand-off.
+    Count HANDOFF_MESSAGES_MAX = 100_000, costs "about 200 bytes each while the hand-off runs, besides their texts";
     /// A user message, an assistant's answer, a text to decompose.
     Bytes MESSAGE_BYTES_MAX = MIB, costs "one log entry of this size, kept by every replica";
     /// Content of a memory.
@@ -97,6 +101,10 @@ bounds! {
     Count VERSIONS_MAX = 1_000, costs "one row each";
     /// Links of a memory.
     Count LINKS_PER_MEMORY_MAX = 10_000, costs "two index rows each";
+    /// Changes kept in the feed of a tenant; past it the oldest is forgotten with each new one.
+    Count CHANGES_KEPT_MAX = 1_000_000, costs "one row of about 150 bytes each";
+    /// Rows that one step of erasing a session, a project or a tenant touches.
+    Count CLEAR_ROWS_PER_STEP = 1_000, costs "a fraction of a second of a replica";
     /// Memories made from one turn; past it the turn is kept and says so.
     Count EXTRACTED_PER_TURN_MAX = 64, costs "one command that writes them all";
     /// Pieces that one text is decomposed into.
@@ -138,6 +146,22 @@ bounds! {
     /// Longest time of a call: clients give up at 60 s.
     Millis CALL_TIME_MAX = Duration::from_secs(50), costs "a place among the concurrent calls";
 
+    // Exports and imports.
+    /// A file that is uploaded for an import.
+    Bytes UPLOAD_BYTES_MAX = 512 * MIB, costs "that many bytes on the gateway's disk for each upload";
+    /// How long an upload is kept.
+    Millis UPLOAD_AGE_MAX = Duration::from_secs(3600), costs "its bytes on the gateway's disk";
+    /// Uploads of one tenant at the same time.
+    Count UPLOADS_PER_TENANT_MAX = 4, costs "up to 512 MiB of disk each";
+    /// Bytes of all uploads of a gateway.
+    Bytes UPLOADS_BYTES_MAX = 4 * 1024 * MIB, costs "that many bytes on the gateway's disk";
+    /// How long the link of an export can be used.
+    Millis EXPORT_LINK_AGE_MAX = Duration::from_secs(15 * 60), costs "nothing: exports are made when they are fetched";
+    /// Exports and imports of a gateway at the same time.
+    Count TRANSFERS_MAX = 8, costs "a thread and some MiB each";
+    /// Longest export or import.
+    Millis TRANSFER_TIME_MAX = Duration::from_secs(600), costs "a view of the tables on a node, which keeps replaced rows";
+
     // What a gateway keeps.
     /// How long a gateway believes what it knows of a key; a revocation is felt everywhere after this at the latest.
     Millis KEY_CACHE_AGE_MAX = Duration::from_secs(4), costs "one call to the meta shard per key in this time";
@@ -158,7 +182,7 @@ bounds! {
     /// Bytes of those proposals.
     Bytes PROPOSAL_BYTES_IN_FLIGHT_MAX = 32 * MIB, costs "that many bytes for each led shard";
     /// One command, which is one entry of the log.
-    Bytes ENTRY_BYTES_MAX = 4 * MIB, costs "one message between nodes, and one write to disk";
+    Bytes ENTRY_BYTES_MAX = 16 * MIB, costs "one message between nodes, and one write to disk";
     /// A message between two processes of a cluster.
     Bytes RPC_BYTES_MAX = 32 * MIB, costs "that many bytes for each call in flight";
     /// Bytes of the entries in one append to a follower.
@@ -234,6 +258,8 @@ const _: () = {
     // A turn is two messages, and one entry holds it with what is extracted from it.
     assert!(2 * MESSAGE_BYTES_MAX < ENTRY_BYTES_MAX && ENTRY_BYTES_MAX < PROPOSAL_BYTES_IN_FLIGHT_MAX);
     assert!(BODY_BYTES_MAX < RPC_BYTES_MAX && ENTRY_BYTES_MAX < RPC_BYTES_MAX);
+    // A hand-off travels to its node in one message, with about twenty bytes for each of its messages.
+    assert!(HANDOFF_BYTES_MAX + 64 * HANDOFF_MESSAGES_MAX < RPC_BYTES_MAX);
     assert!(TOKEN_BUDGET_MIN < TOKEN_BUDGET_DEFAULT && TOKEN_BUDGET_DEFAULT < TOKEN_BUDGET_MAX);
     assert!(CALL_TIME_DEFAULT.as_millis() <= CALL_TIME_MAX.as_millis());
     // A revocation must be felt within five seconds.

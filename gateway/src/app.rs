@@ -1,6 +1,7 @@
 //! Builds a gateway from its options, serves it, and lets it end: bind, serve, drain.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::cursor::Cursors;
 use crate::http::gate::{Endpoint, Inner};
 use crate::http::host_origin::HostOrigin;
 use crate::http::listener::Listener;
-use crate::http::{admin, api, gate, health};
+use crate::http::{admin, api, gate, handoff, health, transfer};
 use crate::limits::RateLimits;
 use crate::mcp::read_point::ReadPoints;
 use crate::mcp::schema::{ToolSet, tool_list_bytes};
@@ -28,6 +29,10 @@ use crate::mcp::server;
 use crate::metric;
 use crate::options::{GatewayOptions, Secret};
 use crate::route::Cluster;
+use crate::transfer::Transfer;
+
+/// How often uploads are looked at.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// Why a gateway does not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +40,8 @@ pub enum GatewayError {
     /// All problems of the options.
     #[error("the gateway's options do not fit together: {}", .0.join("; "))]
     Options(Vec<String>),
+    #[error("prepare the directory of uploads {}: {source}", dir.display())]
+    Spool { dir: PathBuf, source: std::io::Error },
     #[error("listen at {address}: {source}")]
     Bind {
         address: SocketAddr,
@@ -52,6 +59,7 @@ pub(crate) struct App {
     pub(crate) read_points: ReadPoints,
     pub(crate) public_guard: HostOrigin,
     pub(crate) admin_guard: HostOrigin,
+    pub(crate) transfer: Transfer,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) pepper: Secret,
     pub(crate) environment: String,
@@ -96,6 +104,10 @@ impl Gateway {
         for set in ToolSet::ALL {
             metrics::gauge!("waggle_mcp_tools_list_bytes", "path" => set.path()).set(tool_list_bytes(set) as f64);
         }
+        let transfer = Transfer::new(&options).map_err(|source| GatewayError::Spool {
+            dir: options.spool_dir.clone(),
+            source,
+        })?;
         let cluster = Arc::new(Cluster::new(options.nodes));
         let is_local = |address: Option<SocketAddr>| address.is_some_and(|address| address.ip().is_loopback());
         let app = App {
@@ -114,6 +126,7 @@ impl Gateway {
                 &[],
                 is_local(admin.as_ref().map(Listener::address)),
             ),
+            transfer,
             clock: options.clock,
             pepper: options.pepper,
             environment: options.environment,
@@ -161,14 +174,29 @@ impl Gateway {
                     .await;
             }
         };
-        tokio::join!(announce, public, admin);
+        let sweep = sweep_uploads(&self.app, &shutdown);
+        tokio::join!(announce, public, admin, sweep);
         self.abandon.cancel();
         Ok(())
     }
 }
 
+/// Removes uploads whose time is over, until shutdown.
+async fn sweep_uploads(app: &App, shutdown: &CancellationToken) {
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(SWEEP_EVERY) => app.transfer.uploads.sweep(app.clock.wall()),
+        }
+    }
+}
+
 fn public_router(app: &Arc<App>, with_fixtures: bool, abandon: &CancellationToken) -> Router {
-    let mut router = Router::new().merge(health::public_routes()).merge(api::routes());
+    let mut router = Router::new()
+        .merge(health::public_routes())
+        .merge(api::routes())
+        .route(handoff::PATH, any(handoff::handle))
+        .merge(transfer::routes());
     for set in ToolSet::ALL {
         let service = server::service(Arc::clone(app), set, abandon);
         let endpoint = Endpoint {

@@ -9,7 +9,10 @@ mod message;
 
 pub(crate) mod admin;
 pub(crate) mod api;
+pub(crate) mod handoff;
 pub(crate) mod health;
 pub(crate) mod keys;
+
+pub(crate) mod transfer;
 
 pub(crate) mod listener;

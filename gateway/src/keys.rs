@@ -105,6 +105,11 @@ impl ApiKeyText {
         &self.kid
     }
 
+    /// The part that opens nothing and finds the key again.
+    pub fn prefix(&self) -> String {
+        format!("wg_{}_{}", self.env, self.kid)
+    }
+
     /// The whole key, to be shown once.
     pub fn reveal(&self) -> String {
         format!("wg_{}_{}_{}_{}", self.env, self.kid, self.secret, self.check())

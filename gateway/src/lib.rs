@@ -18,8 +18,10 @@ mod limits;
 mod metric;
 mod route;
 mod seal;
+mod transfer;
 
 pub mod error_codes;
+pub mod handoff;
 pub mod keys;
 
 mod http;
@@ -29,5 +31,7 @@ mod conformance;
 
 pub use app::{Gateway, GatewayError, run};
 pub use auth::OPERATOR_TENANT;
+pub use mcp::overview::overview;
+pub use mcp::policy::POLICY as MEMORY_POLICY;
 pub use mcp::schema::{ToolSet, tool_list_bytes};
 pub use options::{GatewayOptions, Listen, Secret};

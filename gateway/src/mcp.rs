@@ -8,6 +8,7 @@ pub(crate) mod schema;
 pub(crate) mod arguments;
 pub(crate) mod times;
 
+pub(crate) mod overview;
 pub(crate) mod policy;
 pub(crate) mod translate;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ pub struct GatewayOptions {
     pub clock: Arc<dyn Clock>,
     /// Answers /metrics; None: there is no such page.
     pub metrics: Option<PrometheusHandle>,
+    /// Where uploads wait for their import. Emptied of them at start: no two gateways share one.
+    pub spool_dir: PathBuf,
     /// How long calls in progress may take after shutdown began.
     pub drain_time: Duration,
     /// Serves the fixtures of the MCP conformance suite at /conformance/mcp. Loopback only.

@@ -17,9 +17,12 @@ use waggle_config::limits::RPC_BYTES_MAX;
 use waggle_memory::id::TenantId;
 use waggle_memory::meta::{NodeId, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::history_service_client::HistoryServiceClient;
 use waggle_proto::wire::insight_service_client::InsightServiceClient;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
+use waggle_proto::wire::transcript_service_client::TranscriptServiceClient;
+use waggle_proto::wire::transfer_service_client::TransferServiceClient;
 use waggle_proto::wire::{self, CallContext, ErrorDetail};
 
 use crate::auth::Caller;
@@ -105,6 +108,63 @@ impl Cluster {
     {
         self.owner(caller, call, |channel, context, left| {
             let client = InsightServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        })
+        .await
+    }
+
+    /// Calls HistoryService at the owner of the caller's tenant.
+    pub(crate) async fn history<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(HistoryServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.owner(caller, call, |channel, context, left| {
+            let client = HistoryServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        })
+        .await
+    }
+
+    /// Calls TranscriptService at the owner of the caller's tenant.
+    pub(crate) async fn transcripts<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(TranscriptServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.owner(caller, call, |channel, context, left| {
+            let client = TranscriptServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        })
+        .await
+    }
+
+    /// Calls the owner of the caller's tenant to move a whole graph. A stream that begins is not begun again.
+    pub(crate) async fn transfer<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(TransferServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.owner(caller, call, |channel, context, left| {
+            let client = TransferServiceClient::new(channel)
                 .max_decoding_message_size(RPC_BYTES_MAX)
                 .max_encoding_message_size(RPC_BYTES_MAX);
             send(client, context, left)
@@ -323,6 +383,17 @@ fn shard_of(placement: &wire::Placement, tenant: &TenantId) -> Result<u32, Fault
 
 fn backoff(attempt: usize) -> Duration {
     PAUSE_MIN.saturating_mul(1 << attempt.min(6)).min(PAUSE_MAX)
+}
+
+/// A failure in the middle of a stream, as our caller is told.
+pub(crate) fn broken(status: &Status) -> Fault {
+    match judge(status) {
+        Next::GiveUp(fault) => fault,
+        Next::Retry { .. } => Fault::unavailable(
+            "the node ended the stream before it was complete; repeat the call",
+            Duration::from_secs(1),
+        ),
+    }
 }
 
 fn judge(status: &Status) -> Next {

@@ -8,12 +8,15 @@ pub mod limits;
 
 mod command;
 mod common;
+mod handoff;
+mod history;
 mod link;
 mod malformed;
 mod memory;
 mod message;
 mod meta;
 mod outcome;
+mod record;
 mod row;
 mod row_kind;
 mod statement;
@@ -27,6 +30,7 @@ mod generated {
 
 use prost::Message;
 use waggle_memory::command::Entry;
+use waggle_memory::record::Record;
 use waggle_memory::tables::Row;
 
 pub use malformed::Malformed;
@@ -73,6 +77,17 @@ pub fn decode_row(kind: RowKind, bytes: &[u8]) -> Result<Row, Malformed> {
             found: found.word(),
         })
     }
+}
+
+/// The bytes of one record, as it travels between processes.
+pub fn encode_record(record: &Record) -> Vec<u8> {
+    record.to_message().encode_to_vec()
+}
+
+/// Reads what [`encode_record`] wrote.
+pub fn decode_record(bytes: &[u8]) -> Result<Record, Malformed> {
+    bounded_bytes(bytes.len(), limits::ENTRY_BYTES_MAX)?;
+    Record::from_message(decode(bytes)?)
 }
 
 fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M, Malformed> {

@@ -240,6 +240,12 @@ fn entries_of_every_release_keep_their_bytes_and_meaning() {
         "create_tenant",
         "create_key",
         "revoke_key",
+        "import_records",
+        "delete_link",
+        "store_messages",
+        "canonicalize",
+        "clear",
+        "remember_messages",
     ];
     for (command, name) in NAMES.iter().enumerate() {
         check_golden(

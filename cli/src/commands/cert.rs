@@ -26,6 +26,8 @@ pub(crate) struct CreateCa {
     /// Directory of the certificates.
     #[arg(long, value_name = "DIR", default_value = "certificates")]
     dir: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(clap::Args)]
@@ -36,6 +38,8 @@ pub(crate) struct Create {
     /// Number of the node or gateway.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     id: u64,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(clap::Args)]
@@ -52,7 +56,7 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
         Verb::CreateCa(args) => {
             let path = certificates::create_ca(&args.dir, System::new().wall())?;
             eprintln!("made {} and its key", path.display());
-            Ok(())
+            args.output.show(&json!({"certificate": path}), String::new)
         }
         Verb::CreateNode(args) => create(&args, Role::Node),
         Verb::CreateGateway(args) => create(&args, Role::Gateway),
@@ -79,7 +83,8 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
 fn create(args: &Create, role: Role) -> Result<()> {
     let files = certificates::create(&args.dir, Subject { role, id: args.id }, System::new().wall())?;
     eprintln!("made {} and {}", files.certificate.display(), files.key.display());
-    Ok(())
+    let data = json!({"certificate": files.certificate, "key": files.key, "role": role.word(), "id": args.id});
+    args.output.show(&data, String::new)
 }
 
 fn row(one: &Described) -> Vec<String> {

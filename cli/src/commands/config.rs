@@ -11,6 +11,7 @@ use waggle_config::keys::{self, Role};
 use waggle_config::problem::{Problem, Problems};
 use waggle_config::raw::Raw;
 
+use crate::failure::{self, Failure};
 use crate::output::{OutputArgs, cell, table};
 
 #[derive(clap::Subcommand)]
@@ -29,6 +30,8 @@ pub(crate) struct Check {
     /// Check it for this role. Default: by its sections.
     #[arg(long, value_enum)]
     role: Option<RoleWord>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(clap::Args)]
@@ -89,6 +92,14 @@ fn variables() -> impl Iterator<Item = (String, String)> {
 }
 
 fn check(args: &Check) -> Result<()> {
+    // Without the file every key of it would be missing, which hides the one problem that there is.
+    if let Err(error) = std::fs::File::open(&args.file) {
+        return Err(
+            Failure::new(failure::CONFIGURATION, format!("read {}: {error}", args.file.display()))
+                .next("give the path of a configuration file; `waggle config env` needs none")
+                .into(),
+        );
+    }
     let raw = load(&args.file);
     let roles = match args.role.map(RoleWord::role).or(raw.role()) {
         Some(role) => vec![role],
@@ -111,7 +122,8 @@ fn check(args: &Check) -> Result<()> {
     }
     let words: Vec<_> = roles.iter().map(|role| role.word()).collect();
     eprintln!("{} is right for a {}", args.file.display(), words.join(" and a "));
-    Ok(())
+    args.output
+        .show(&json!({"file": args.file, "roles": words, "problems": []}), String::new)
 }
 
 fn show(args: &Show) -> Result<()> {

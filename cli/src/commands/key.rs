@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use waggle_config::runtime::clock::{Clock as _, System};
 
 use crate::client::ClientArgs;
-use crate::output::{OutputArgs, cell, print, table};
+use crate::output::{JsonArgs, OutputArgs, cell, table};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Verb {
@@ -36,6 +36,8 @@ pub(crate) struct Create {
     scopes: Vec<String>,
     #[command(flatten)]
     client: ClientArgs,
+    #[command(flatten)]
+    output: JsonArgs,
 }
 
 #[derive(clap::Args)]
@@ -56,6 +58,8 @@ pub(crate) struct Revoke {
     api_key_id: String,
     #[command(flatten)]
     client: ClientArgs,
+    #[command(flatten)]
+    output: JsonArgs,
 }
 
 pub(crate) fn run(verb: Verb) -> Result<()> {
@@ -73,7 +77,7 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
                 "revoked": !answer["revoked_at"].is_null(),
                 "revoked_at": answer["revoked_at"],
             });
-            print(&format!("{shown:#}\n"))
+            args.output.show(&shown)
         }
     }
 }
@@ -90,7 +94,7 @@ fn create(args: &Create) -> Result<()> {
         body.insert("created_by".into(), json!(label));
     }
     let answer = args.client.admin()?.post("/api/admin/keys", &Value::Object(body))?;
-    print(&format!("{:#}\n", shape(&answer, &now())))
+    args.output.show(&shape(&answer, &now()))
 }
 
 fn list(args: &List) -> Result<()> {

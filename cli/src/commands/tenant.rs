@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::client::ClientArgs;
-use crate::output::{OutputArgs, cell, print, table};
+use crate::output::{JsonArgs, OutputArgs, cell, table};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Verb {
@@ -24,6 +24,8 @@ pub(crate) struct Create {
     name: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
+    #[command(flatten)]
+    output: JsonArgs,
 }
 
 #[derive(clap::Args)]
@@ -40,7 +42,7 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
             let name = args.name.as_deref().unwrap_or(&args.tenant_id);
             let body = json!({"tenant_id": args.tenant_id, "name": name});
             let made = args.client.admin()?.post("/api/admin/tenants", &body)?;
-            print(&format!("{made:#}\n"))
+            args.output.show(&made)
         }
         Verb::List(args) => {
             let answer = args.client.admin()?.get("/api/admin/tenants")?;

@@ -53,14 +53,23 @@ pub(crate) struct Args {
     /// Keep the rate limits on for the key that is printed.
     #[arg(long)]
     limits: bool,
+    /// Go on without the acknowledged writes behind a damaged place of the log (data_damaged_log).
+    #[arg(long)]
+    accept_damaged_log: bool,
     /// Serve what the conformance suite of MCP asks for.
     #[arg(long, hide = true)]
     conformance_fixtures: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    keep_files_private();
     logging::start(keys::LOG_FILTER, LogFormat::Auto)?;
     runtime()?.block_on(Box::pin(serve(args)))
+}
+
+/// Whatever a server writes is for its own user, also in a directory that others may enter.
+pub(super) fn keep_files_private() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
 /// The runtime of a server.
@@ -83,7 +92,10 @@ async fn serve(args: Args) -> Result<()> {
 
     let options = node::options(
         &claimed,
-        StoreOptions::development,
+        |start| StoreOptions {
+            accept_damaged_log: args.accept_damaged_log,
+            ..StoreOptions::development(start)
+        },
         DATA_SHARDS,
         &RaftConfig::standard(),
         &RecallConfig::standard(),
@@ -109,6 +121,7 @@ async fn serve(args: Args) -> Result<()> {
         limits_for_all: args.limits,
         clock,
         metrics: Some(metrics),
+        spool_dir: claimed.dir.root().join("uploads"),
         drain_time: DRAIN_TIME_MAX,
         conformance: args.conformance_fixtures,
     })
@@ -119,7 +132,7 @@ async fn serve(args: Args) -> Result<()> {
         .admin_address()
         .map(|address| format!("http://{address}"))
         .unwrap_or_default();
-    save_context(&claimed.dir, &mcp_url, &admin_url);
+    save_context(&claimed.dir, &mcp_url, &admin_url, gateway.public_address().port());
     let data_dir = claimed.dir.root();
     let program = program_as_called();
     let ready = Ready {
@@ -177,7 +190,7 @@ async fn first_keys(claimed: &Claimed, channel: Channel, pepper: &str, clock: &d
 }
 
 /// Client commands work without it, with flags; so it is no reason to fail.
-fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str) {
+fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str, port: u16) {
     let context = Context {
         mcp_url: mcp_url.to_owned(),
         admin_url: admin_url.to_owned(),
@@ -186,8 +199,13 @@ fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str) {
         operator_key_file: dir.operator_key(),
         data_dir: dir.root().to_owned(),
     };
-    if let Err(error) = context.save(context::DEV) {
-        tracing::warn!("no context for client commands; they need --url and --key-file: {error:#}");
+    match context.save_for(port) {
+        Ok(name) if name == context::DEV => {}
+        Ok(name) => tracing::warn!(
+            "another `waggle dev` runs, and client commands go to that one; for this one use --context {name}, or set \
+             WAGGLE_CONTEXT={name}"
+        ),
+        Err(error) => tracing::warn!("no context for client commands; they need --url and --key-file: {error:#}"),
     }
 }
 

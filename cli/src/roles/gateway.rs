@@ -60,6 +60,8 @@ async fn serve(
         limits_for_all: false,
         clock,
         metrics: Some(metrics),
+        // Gateways of one machine listen at different ports.
+        spool_dir: std::env::temp_dir().join(format!("waggle-uploads-{}", config.listen().port())),
         drain_time: DRAIN_TIME_MAX,
         conformance: false,
     })

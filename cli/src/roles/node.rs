@@ -36,9 +36,13 @@ pub(crate) struct Args {
     /// Make a new cluster of one node in a data directory that has no identity yet. Once only.
     #[arg(long)]
     init: bool,
+    /// Go on without the acknowledged writes behind a damaged place of the log (data_damaged_log).
+    #[arg(long)]
+    accept_damaged_log: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    dev::keep_files_private();
     let config = checked::node(&commands::config::load(&args.config))?;
     let clock: Arc<dyn Clock> = Arc::new(System::new());
     // Before anything is opened: without certificates there is no service.
@@ -64,6 +68,7 @@ async fn serve(args: &Args, config: NodeConfig, material: Material, clock: Arc<d
     let reserve = config.disk_reserve_bytes();
     let store = |start| StoreOptions {
         reserve_bytes: reserve,
+        accept_damaged_log: args.accept_damaged_log,
         ..StoreOptions::with_budget(start, store_bytes)
     };
     let options = options(&claimed, store, config.shard_count(), config.raft(), config.recall())?;
@@ -178,6 +183,9 @@ impl RunningNode {
             let server = Server::builder()
                 .add_service(services.memory())
                 .add_service(services.insight())
+                .add_service(services.transfer())
+                .add_service(services.transcripts())
+                .add_service(services.history())
                 .add_service(services.meta());
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
@@ -202,6 +210,9 @@ impl RunningNode {
             .layer(InterceptorLayer::new(known_peer))
             .add_service(services.memory())
             .add_service(services.insight())
+            .add_service(services.transfer())
+            .add_service(services.transcripts())
+            .add_service(services.history())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
             if let Err(error) = server

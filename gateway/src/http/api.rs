@@ -30,7 +30,7 @@ async fn memory_replay(State(app): State<Arc<App>>, request: Request) -> Respons
 }
 
 /// Host and origin, then the credential, the method, the scope, the body: the order of the MCP paths.
-async fn answer(app: &App, tool: &str, token_budget: Option<i64>, request: Request) -> Response<Body> {
+async fn answer(app: &Arc<App>, tool: &str, token_budget: Option<i64>, request: Request) -> Response<Body> {
     let request_id = Uuid::now_v7().to_string();
     let in_flight = InFlight::enter();
     let origin = match app.public_guard.check(request.uri(), request.headers()) {
@@ -59,7 +59,7 @@ async fn answer(app: &App, tool: &str, token_budget: Option<i64>, request: Reque
 }
 
 async fn run(
-    app: &App,
+    app: &Arc<App>,
     tool: &str,
     token_budget: Option<i64>,
     request: Request,

@@ -73,17 +73,8 @@ impl Endpoint {
         }
         drop(in_flight);
         let took = self.app.clock.monotonic().saturating_sub(started);
-        self.count(&op, response.status(), took);
+        count(self.surface, op_label(&op), response.status(), took);
         response
-    }
-
-    fn count(&self, op: &str, status: StatusCode, took: Duration) {
-        let op = op_label(op);
-        let code = status_label(status);
-        metrics::counter!("waggle_gateway_requests_total", "surface" => self.surface, "op" => op, "code" => code)
-            .increment(1);
-        metrics::histogram!("waggle_gateway_request_duration_seconds", "surface" => self.surface, "op" => op)
-            .record(took.as_secs_f64());
     }
 
     async fn admitted(&self, request: Request<Body>, request_id: &str, op: &mut String) -> Response<Body> {
@@ -186,7 +177,16 @@ impl Endpoint {
     }
 }
 
-fn check_content_type(headers: &HeaderMap) -> Result<(), Fault> {
+/// Counts an answered request.
+pub(crate) fn count(surface: &'static str, op: &'static str, status: StatusCode, took: Duration) {
+    let code = status_label(status);
+    metrics::counter!("waggle_gateway_requests_total", "surface" => surface, "op" => op, "code" => code).increment(1);
+    metrics::histogram!("waggle_gateway_request_duration_seconds", "surface" => surface, "op" => op)
+        .record(took.as_secs_f64());
+}
+
+/// A body is JSON, or does not say what it is.
+pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Fault> {
     let Some(value) = headers.get(CONTENT_TYPE) else {
         return Ok(());
     };

@@ -65,6 +65,7 @@ async fn created(app: &App, request: Request) -> Result<Value, Fault> {
         "scopes",
         "expires_at",
         "expires_in_days",
+        "created_by",
         "unlimited",
     ];
     let fields = read_object(request, &allowed).await?;
@@ -111,7 +112,11 @@ async fn created(app: &App, request: Request) -> Result<Value, Fault> {
             tenant_id: tenant.to_string(),
             name: name.to_owned(),
             scopes: u32::from(scopes.bits()),
-            created_by: call.caller.principal.clone(),
+            // A label only: who really asked is in the command, as its principal.
+            created_by: text_field(&fields, "created_by")?
+                .filter(|label| !label.trim().is_empty())
+                .unwrap_or(&call.caller.principal)
+                .to_owned(),
             created_at: now.0,
             expires_at: expires_at.map(|at| at.0),
             revoked_at: None,
@@ -129,6 +134,8 @@ async fn created(app: &App, request: Request) -> Result<Value, Fault> {
     let mut answer = key_json(&info);
     if let Some(fields) = answer.as_object_mut() {
         fields.insert("key".into(), json!(key.reveal()));
+        fields.insert("raw_api_key".into(), json!(key.reveal()));
+        fields.insert("prefix".into(), json!(key.prefix()));
         fields.insert(
             "note".into(),
             json!("the key is shown only now; keep it in a safe place"),
@@ -144,10 +151,12 @@ fn parse_scopes(value: Option<&Value>) -> Result<KeyScopes, Fault> {
             "field 'scopes' must be a list such as [\"graph:read\", \"graph:write\"]",
         )
     };
-    let words = value
-        .and_then(Value::as_array)
-        .filter(|words| !words.is_empty())
-        .ok_or_else(wrong)?;
+    let words = match value {
+        // What an agent needs.
+        None | Some(Value::Null) => return Ok(KeyScopes::GRAPH_READ.with(KeyScopes::GRAPH_WRITE)),
+        Some(given) => given.as_array(),
+    };
+    let words = words.filter(|words| !words.is_empty()).ok_or_else(wrong)?;
     words.iter().try_fold(KeyScopes::default(), |all, word| {
         let word = word.as_str().ok_or_else(wrong)?;
         word.parse()
@@ -212,11 +221,16 @@ async fn revoked(app: &App, headers: &HeaderMap, id: &str) -> Result<Value, Faul
         })
         .await?;
     app.auth.forget(id);
-    Ok(key_json(&info))
+    let mut answer = key_json(&info);
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("revoked".into(), json!(info.revoked_at.is_some()));
+    }
+    Ok(answer)
 }
 
 fn key_json(key: &wire::KeyInfo) -> Value {
     json!({
+        "api_key_id": key.key_id,
         "key_id": key.key_id,
         "tenant_id": key.tenant_id,
         "name": key.name,

@@ -24,7 +24,7 @@ pub(crate) const RECENT_URI: &str = "graph://recent";
 const ARGUMENTS: [&str; 3] = ["project", "agent_id", "session_id"];
 
 /// The policy. The same rules stand in the text that clients put into AGENTS.md and the like.
-pub(crate) const POLICY: &str = "\
+pub const POLICY: &str = "\
 How to use Waggle memory
 
 1. Use memory on your own. Never ask the user to trigger it, to manage it, or to confirm that something is remembered.

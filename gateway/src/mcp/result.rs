@@ -91,6 +91,16 @@ pub(crate) struct Answer {
     pub(crate) more: bool,
     /// The state that was read; goes into the cursor.
     pub(crate) read_stamp: i64,
+    /// A file that is fetched elsewhere.
+    pub(crate) link: Option<Link>,
+}
+
+/// A file that a client fetches by its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) uri: String,
+    pub(crate) name: String,
+    pub(crate) mime_type: &'static str,
 }
 
 /// An answer of which both forms fit.
@@ -98,6 +108,7 @@ pub(crate) struct Answer {
 pub(crate) struct Fitted {
     pub(crate) structured: Value,
     pub(crate) text: String,
+    pub(crate) link: Option<Link>,
 }
 
 impl Fitted {
@@ -328,6 +339,7 @@ fn structured_and_text(structured: &Map<String, Value>) -> Fitted {
     Fitted {
         text: text::render(structured),
         structured: Value::Object(structured.clone()),
+        link: None,
     }
 }
 

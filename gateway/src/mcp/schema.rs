@@ -1,6 +1,8 @@
 //! The one table of tools: names, scopes, hints, paths and fields. Schemas, argument checks, tool lists and the
 //! capabilities answer are all read from it, so they cannot differ.
 
+mod history;
+
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -46,12 +48,23 @@ impl ToolSet {
 /// A tool, by the code that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolKind {
+    CanonicalizeNode,
+    ClearAll,
+    ClearProject,
+    ClearSession,
     DecomposeAndStore,
     DedupCandidates,
     DeleteNode,
+    ExportGraphBackup,
+    ExportMarkdownVault,
+    GetNodeHistory,
     GetRelated,
     GetStats,
     GetTopics,
+    GraphDiff,
+    ImportGraphBackup,
+    ImportMarkdownVault,
+    ListConflicts,
     ListContextScopes,
     MemoryCapabilities,
     MemoryReplay,
@@ -61,6 +74,7 @@ pub(crate) enum ToolKind {
     ResolveConflict,
     StoreEdge,
     StoreNode,
+    Timeline,
     UpdateNode,
 }
 
@@ -173,10 +187,34 @@ pub(crate) enum FieldKind {
     Depth,
     /// A UUID.
     Id,
+    /// Several of them.
+    Ids {
+        items_max: usize,
+    },
     Time,
 }
 
 impl Field {
+    /// Whether a value says what leaving the field away says.
+    pub(crate) fn is_default(&self, value: &Value) -> bool {
+        match &self.kind {
+            FieldKind::Text { default, .. } | FieldKind::Word { default, .. } => {
+                default.is_some_and(|default| value.as_str() == Some(default))
+            }
+            FieldKind::Integer { default, .. } => default.is_some_and(|default| value.as_i64() == Some(default)),
+            FieldKind::Number { default, .. } => default.is_some_and(|default| value.as_f64() == Some(default)),
+            FieldKind::Flag { default } => value.as_bool() == Some(*default),
+            FieldKind::Texts { empty: true, .. } | FieldKind::Words { .. } => {
+                value.as_array().is_some_and(Vec::is_empty)
+            }
+            FieldKind::Texts { empty: false, .. }
+            | FieldKind::Depth
+            | FieldKind::Id
+            | FieldKind::Ids { .. }
+            | FieldKind::Time => false,
+        }
+    }
+
     pub(crate) const fn new(name: &'static str, kind: FieldKind, description: &'static str) -> Self {
         Self {
             name,
@@ -235,6 +273,7 @@ impl Field {
                 json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
             }
             FieldKind::Depth => json!({"type": "integer"}),
+            FieldKind::Ids { .. } => json!({"type": "array", "items": {"type": "string"}}),
             FieldKind::Id | FieldKind::Time => json!({"type": "string"}),
         };
         if !self.description.is_empty()
@@ -254,7 +293,11 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 16] = [
+pub(crate) static TOOLS: [ToolSpec; 28] = [
+    history::CANONICALIZE_NODE,
+    history::CLEAR_ALL,
+    history::CLEAR_PROJECT,
+    history::CLEAR_SESSION,
     ToolSpec {
         kind: ToolKind::DecomposeAndStore,
         name: "decompose_and_store",
@@ -287,6 +330,33 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         fields: &[fields::NODE_ID],
     },
     ToolSpec {
+        kind: ToolKind::ExportGraphBackup,
+        name: "export_graph_backup",
+        title: "Back up",
+        description: "The graph of a scope as a file that can be imported; inline if it fits, else a link.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[
+            fields::EXPORT_BACKUP,
+            fields::SCOPE,
+            fields::WEAK_LINKS,
+            fields::BUDGET,
+            fields::EXPORT_PATHS,
+        ],
+    },
+    ToolSpec {
+        kind: ToolKind::ExportMarkdownVault,
+        name: "export_markdown_vault",
+        title: "Export Markdown",
+        description: "The graph of a scope as Markdown files to read and edit: path to text, or a ZIP link.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[fields::SCOPE, fields::EXPORT_PATHS],
+    },
+    history::GET_NODE_HISTORY,
+    ToolSpec {
         kind: ToolKind::GetRelated,
         name: "get_related",
         title: "Related memories",
@@ -318,6 +388,28 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         core: false,
         fields: &[fields::SCOPE, fields::MAX_TOPICS, fields::PAGE],
     },
+    history::GRAPH_DIFF,
+    ToolSpec {
+        kind: ToolKind::ImportGraphBackup,
+        name: "import_graph_backup",
+        title: "Import",
+        description: "Take in an exported file; repeating it changes nothing.",
+        scopes: KeyScopes::GRAPH_WRITE,
+        hints: Hints::ADDS_ONCE,
+        core: false,
+        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_BACKUP, fields::IMPORT_PATHS],
+    },
+    ToolSpec {
+        kind: ToolKind::ImportMarkdownVault,
+        name: "import_markdown_vault",
+        title: "Import Markdown",
+        description: "Take in the edits of an exported vault; what changed on both sides is a conflict.",
+        scopes: KeyScopes::GRAPH_WRITE,
+        hints: Hints::ADDS_ONCE,
+        core: false,
+        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_DRY_RUN, fields::IMPORT_PATHS],
+    },
+    history::LIST_CONFLICTS,
     ToolSpec {
         kind: ToolKind::ListContextScopes,
         name: "list_context_scopes",
@@ -412,6 +504,7 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         core: true,
         fields: &[fields::STORE_NODE, fields::SCOPE, fields::VALIDITY],
     },
+    history::TIMELINE,
     ToolSpec {
         kind: ToolKind::UpdateNode,
         name: "update_node",
@@ -435,6 +528,7 @@ const NAME_ALIASES: &[(&str, ToolKind)] = &[
     ("aggregate_graph", ToolKind::QueryGraph),
     ("assemble_context", ToolKind::PrimeContext),
     ("build_context", ToolKind::PrimeContext),
+    ("canonicalize", ToolKind::CanonicalizeNode),
     ("debug_retrieval", ToolKind::QueryGraph),
     ("recursive_context", ToolKind::PrimeContext),
     ("rlm_context", ToolKind::PrimeContext),
@@ -517,74 +611,4 @@ yesterday, last week. If an answer is empty, read empty_reason. Stored text is i
 pub(crate) const TEXT: usize = limits::CONTEXT_BYTES_MAX;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tokens(set: ToolSet) -> usize {
-        tool_list_bytes(set).div_ceil(4)
-    }
-
-    #[test]
-    fn tool_lists_fit_their_budgets() {
-        let counts = ToolSet::ALL.map(|set| (set.path(), tokens(set)));
-        assert!(tokens(ToolSet::All) <= 4_500, "{counts:?}");
-        assert!(tokens(ToolSet::Core) <= 1_500, "{counts:?}");
-        assert!(tokens(ToolSet::ReadOnly) <= 2_200, "{counts:?}");
-        let core = TOOLS.iter().filter(|tool| tool.core).count();
-        assert_eq!(core, 7);
-    }
-
-    #[test]
-    fn names_are_sorted_short_and_plain() {
-        assert!(TOOLS.iter().is_sorted_by_key(|tool| tool.name));
-        for tool in &TOOLS {
-            assert!(tool.name.len() <= 40);
-            assert!(
-                tool.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
-                "{}",
-                tool.name
-            );
-            assert!(!tool.title.is_empty() && !tool.description.is_empty());
-        }
-    }
-
-    #[test]
-    fn schemas_are_flat_and_complete() {
-        let shared = ["project", "agent_id", "session_id", "token_budget", "cursor"];
-        for tool in &TOOLS {
-            let schema = Value::Object(input_schema(tool));
-            assert_eq!(schema["type"], "object");
-            assert_eq!(schema["additionalProperties"], false);
-            let text = schema.to_string();
-            for word in [
-                "$ref",
-                "$defs",
-                "anyOf",
-                "oneOf",
-                "allOf",
-                "\"null\"",
-                "\"format\"",
-                "nullable",
-            ] {
-                assert!(!text.contains(word), "{} has {word}", tool.name);
-            }
-            let mut names = std::collections::BTreeSet::new();
-            for field in tool.fields() {
-                assert!(names.insert(field.name), "{} has {} twice", tool.name, field.name);
-                let property = field.schema();
-                assert!(property["type"].is_string(), "{}.{}", tool.name, field.name);
-                let described = !field.description.is_empty() || shared.contains(&field.name) || !field.listed;
-                assert!(described, "{}.{} is not described", tool.name, field.name);
-            }
-        }
-    }
-
-    #[test]
-    fn every_alias_leads_to_a_tool() {
-        for (alias, kind) in NAME_ALIASES {
-            assert_eq!(find_tool(alias).map(|tool| tool.kind), Some(*kind));
-            assert!(TOOLS.iter().all(|tool| tool.name != *alias));
-        }
-        assert!(find_tool("no_such_tool").is_none());
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     CompletionInfo, ContentBlock, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
     ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
@@ -25,6 +25,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::fault::Fault;
 use crate::http::gate::HttpRequestId;
+use crate::http::transfer::base_url;
 use crate::limits::Cost;
 use crate::mcp::policy;
 use crate::mcp::result::Fitted;
@@ -99,7 +100,7 @@ impl Mcp {
         context: &RequestContext<RoleServer>,
         asked: &Asked<'_>,
     ) -> Result<Fitted, Fault> {
-        let (app, caller) = (&*self.app, asked.caller);
+        let (app, caller) = (&self.app, asked.caller);
         caller.require(tool.scopes)?;
         let _pass = app.rates.enter(caller, tool.cost())?;
         let empty = Default::default();
@@ -108,6 +109,7 @@ impl Mcp {
         if request.name == "debug_retrieval" {
             call.arguments.set_flag("explain");
         }
+        call.base_url = base_url(asked.parts);
         call.bounded = is_bounded(context)?;
         call.read_after = read_after(app, context, caller)?;
         call.run().await
@@ -192,6 +194,10 @@ pub(crate) fn tool_result(outcome: Result<Fitted, Fault>, request_id: &str) -> C
     match outcome {
         Ok(fitted) => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(fitted.text)]);
+            if let Some(link) = fitted.link {
+                let resource = Resource::new(link.uri, link.name).with_mime_type(link.mime_type);
+                result.content.push(ContentBlock::resource_link(resource));
+            }
             result.structured_content = Some(fitted.structured);
             result
         }

@@ -2,12 +2,22 @@
 
 pub(crate) mod fields;
 
+mod canonicalize_node;
+mod clear;
 mod decompose_and_store;
 mod dedup_candidates;
 mod delete_node;
+mod export_graph_backup;
+mod export_markdown_vault;
+mod exports;
+mod get_node_history;
 mod get_related;
 pub(crate) mod get_stats;
 mod get_topics;
+mod graph_diff;
+pub(crate) mod import_graph_backup;
+mod import_markdown_vault;
+mod list_conflicts;
 mod list_context_scopes;
 mod memory_capabilities;
 mod memory_replay;
@@ -17,11 +27,15 @@ mod query_graph;
 mod resolve_conflict;
 mod store_edge;
 mod store_node;
+mod timeline;
 mod update_node;
 
 use rmcp::model::JsonObject;
+use std::sync::Arc;
 use tokio::time::Instant;
+
 use waggle_memory::time::Millis;
+use waggle_proto::wire::clear_request::What;
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -34,7 +48,7 @@ use crate::route::Call;
 
 /// One checked call of a tool.
 pub(crate) struct ToolCall<'a> {
-    pub(crate) app: &'a App,
+    pub(crate) app: &'a Arc<App>,
     pub(crate) caller: &'a Caller,
     pub(crate) tool: &'static ToolSpec,
     pub(crate) arguments: Arguments,
@@ -45,6 +59,8 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) walk: Option<Walk>,
     /// A bounded answer is good enough.
     pub(crate) bounded: bool,
+    /// Where the caller reaches this gateway.
+    pub(crate) base_url: String,
     /// The answer reflects at least this applied index.
     pub(crate) read_after: u64,
 }
@@ -52,14 +68,14 @@ pub(crate) struct ToolCall<'a> {
 impl<'a> ToolCall<'a> {
     /// A linearizable call, whoever brought it: arguments checked, cursor opened.
     pub(crate) fn begin(
-        app: &'a App,
+        app: &'a Arc<App>,
         caller: &'a Caller,
         tool: &'static ToolSpec,
         given: &JsonObject,
         request_id: String,
     ) -> Result<Self, Fault> {
         let now = app.clock.wall();
-        let fingerprint = fingerprint(tool.name, given);
+        let fingerprint = fingerprint(tool, given);
         let binding = Binding {
             tenant: caller.tenant.as_str(),
             key_id: &caller.key_id,
@@ -89,6 +105,7 @@ impl<'a> ToolCall<'a> {
             now,
             walk,
             bounded: false,
+            base_url: String::new(),
             read_after: 0,
         })
     }
@@ -113,10 +130,21 @@ impl ToolCall<'_> {
         let answer = match self.tool.kind {
             ToolKind::DecomposeAndStore => decompose_and_store::run(&self).await?,
             ToolKind::DedupCandidates => dedup_candidates::run(&self).await?,
+            ToolKind::ExportGraphBackup => export_graph_backup::run(&self).await?,
+            ToolKind::ExportMarkdownVault => export_markdown_vault::run(&self).await?,
+            ToolKind::ImportMarkdownVault => import_markdown_vault::run(&self).await?,
+            ToolKind::ImportGraphBackup => import_graph_backup::run(&self).await?,
+            ToolKind::CanonicalizeNode => canonicalize_node::run(&self).await?,
+            ToolKind::ClearAll => clear::run(&self, What::All).await?,
+            ToolKind::ClearProject => clear::run(&self, What::Project).await?,
+            ToolKind::ClearSession => clear::run(&self, What::Session).await?,
             ToolKind::DeleteNode => delete_node::run(&self).await?,
+            ToolKind::GetNodeHistory => get_node_history::run(&self).await?,
             ToolKind::GetRelated => get_related::run(&self).await?,
             ToolKind::GetStats => get_stats::run(&self).await?,
             ToolKind::GetTopics => get_topics::run(&self).await?,
+            ToolKind::GraphDiff => graph_diff::run(&self).await?,
+            ToolKind::ListConflicts => list_conflicts::run(&self).await?,
             ToolKind::ListContextScopes => list_context_scopes::run(&self).await?,
             ToolKind::MemoryCapabilities => memory_capabilities::run(&self)?,
             ToolKind::MemoryReplay => memory_replay::run(&self).await?,
@@ -126,16 +154,21 @@ impl ToolCall<'_> {
             ToolKind::ResolveConflict => resolve_conflict::run(&self).await?,
             ToolKind::StoreEdge => store_edge::run(&self).await?,
             ToolKind::StoreNode => store_node::run(&self).await?,
+            ToolKind::Timeline => timeline::run(&self).await?,
             ToolKind::UpdateNode => update_node::run(&self).await?,
         };
-        Ok(self.fit(answer))
+        let link = answer.link.clone();
+        let mut fitted = self.fit(answer);
+        fitted.link = link;
+        Ok(fitted)
     }
 
     fn fit(&self, answer: Answer) -> Fitted {
         let budget = self.arguments.integer("token_budget");
         let pages = self.tool.fields().any(|field| field.name == "cursor");
         if !pages {
-            return answer.fit(crate::mcp::result::UNPAGED_TOKENS_MAX, None);
+            let tokens = usize::try_from(budget).ok().filter(|tokens| *tokens > 0);
+            return answer.fit(tokens.unwrap_or(crate::mcp::result::UNPAGED_TOKENS_MAX), None);
         }
         let walk = self.walk.clone().unwrap_or_else(|| Walk {
             started: self.now,

@@ -149,6 +149,12 @@ pub(crate) fn brief_node(memory: &wire::Memory) -> Fields {
 
 /// Everything that is known of it.
 pub(crate) fn full_node(memory: &wire::Memory, tenant: &str) -> Fields {
+    if memory.state == "deleted" {
+        return Fields::default()
+            .with("id", id(&memory.id))
+            .with("tenant_id", tenant)
+            .with("state", "deleted");
+    }
     let scope = memory.scope.clone().unwrap_or_default();
     let aliases: Vec<Value> = memory
         .aliases
@@ -198,7 +204,7 @@ pub(crate) fn full_node(memory: &wire::Memory, tenant: &str) -> Fields {
         )
 }
 
-fn evidence(evidence: &wire::Evidence) -> Value {
+pub(crate) fn evidence(evidence: &wire::Evidence) -> Value {
     let turn = !evidence.turn_id.is_empty();
     let scope = evidence.scope.clone().unwrap_or_default();
     Fields::default()

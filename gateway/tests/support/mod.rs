@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 #![allow(clippy::disallowed_methods, reason = "tasks of a test end with it")]
 
+pub mod graphs;
 pub mod stub;
 
 use std::net::SocketAddr;
@@ -57,9 +58,15 @@ pub fn options(channel: tonic::transport::Channel) -> GatewayOptions {
         limits_for_all: false,
         clock: Arc::new(System::new()),
         metrics: None,
+        spool_dir: spool_dir(),
         drain_time: Duration::from_secs(5),
         conformance: false,
     }
+}
+
+/// A directory of uploads for each gateway.
+fn spool_dir() -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("waggle-gateway-test-{}", uuid::Uuid::now_v7()))
 }
 
 impl Running {

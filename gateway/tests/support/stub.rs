@@ -1,5 +1,6 @@
 //! A node that answers from a script, for tests of the gateway only.
 
+mod history;
 pub mod insight;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,12 @@ use tonic::{Code, Request, Response, Status};
 use waggle_gateway::keys::ApiKeyText;
 use waggle_memory::meta::{KeyScopes, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::history_service_server::HistoryServiceServer;
 use waggle_proto::wire::insight_service_server::InsightServiceServer;
 use waggle_proto::wire::memory_service_server::{MemoryService, MemoryServiceServer};
 use waggle_proto::wire::meta_service_server::{MetaService, MetaServiceServer};
+use waggle_proto::wire::transcript_service_server::{TranscriptService, TranscriptServiceServer};
+use waggle_proto::wire::transfer_service_server::TransferServiceServer;
 use waggle_proto::wire::*;
 
 pub const T0: i64 = 1_780_000_000_000;
@@ -26,10 +30,16 @@ pub struct Stub {
     pub keys: Mutex<BTreeMap<String, (KeyInfo, Vec<u8>)>>,
     pub contexts: Mutex<Vec<CallContext>>,
     pub queries: Mutex<Vec<QueryRequest>>,
+    pub diffs: Mutex<Vec<DiffRequest>>,
     /// Memories that a query finds.
     pub memories: Mutex<Vec<Memory>>,
     /// Failures answered before anything else, first one first.
     pub failures: Mutex<Vec<Status>>,
+    /// What exports read and imports write.
+    pub graphs: super::graphs::Graphs,
+    pub handoffs: Mutex<Vec<HandoffRequest>>,
+    /// What a hand-off answers.
+    pub handoff_reply: Mutex<HandoffReply>,
     pub placements_read: AtomicUsize,
     pub keys_read: AtomicUsize,
     /// No key can be looked up: the meta shard is away.
@@ -61,7 +71,7 @@ impl Stub {
             .for_each(|(info, _)| change(info));
     }
 
-    fn enter(&self, context: Option<CallContext>) -> Result<(), Status> {
+    pub(super) fn enter(&self, context: Option<CallContext>) -> Result<(), Status> {
         self.contexts
             .lock()
             .expect("contexts")
@@ -137,6 +147,12 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
     let services = Server::builder()
         .add_service(MemoryServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(InsightServiceServer::new(Shared(Arc::clone(&stub))))
+        .add_service(TransferServiceServer::new(Shared(Arc::clone(&stub))))
+        .add_service(
+            TranscriptServiceServer::new(Shared(Arc::clone(&stub)))
+                .max_decoding_message_size(waggle_config::limits::RPC_BYTES_MAX),
+        )
+        .add_service(HistoryServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(MetaServiceServer::new(Shared(stub)));
     tokio::spawn(services.serve_with_incoming(incoming));
     let connector = tower::service_fn(move |_: http::Uri| {
@@ -150,9 +166,19 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
     Endpoint::from_static("http://stub").connect_with_connector_lazy(connector)
 }
 
-pub struct Shared(Arc<Stub>);
+pub struct Shared(pub(super) Arc<Stub>);
 
 type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl TranscriptService for Shared {
+    async fn handoff(&self, request: Request<HandoffRequest>) -> Answer<HandoffReply> {
+        let mut request = request.into_inner();
+        self.0.enter(request.context.take())?;
+        self.0.handoffs.lock().expect("handoffs").push(request);
+        Ok(Response::new(*self.0.handoff_reply.lock().expect("reply")))
+    }
+}
 
 #[tonic::async_trait]
 impl MemoryService for Shared {

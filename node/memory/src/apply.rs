@@ -2,9 +2,14 @@
 //!
 //! One command, one file. Every command checks first and writes afterwards, so a rejection leaves nothing behind.
 
+mod canonicalize;
+mod changes;
+mod clear;
 mod conflicts;
 mod delete;
 mod duplicates;
+mod handoff;
+pub(crate) mod import;
 mod links;
 mod meta;
 mod remember;
@@ -71,9 +76,15 @@ fn execute(tables: &mut dyn Tables, stamp: Stamp, entry: &Entry, effects: &mut E
         Command::Remember(command) => remember::apply_remember(&mut tx, command),
         Command::UpdateMemory(command) => update::apply_update(&mut tx, command),
         Command::DeleteMemory { id, .. } => delete::apply_delete(&mut tx, *id),
+        Command::DeleteLink { id, .. } => Ok(links::apply_delete_link(&mut tx, *id)),
         Command::StoreLink(command) => links::apply_store_link(&mut tx, command),
         Command::ResolveConflict(command) => resolve::apply_resolve(&mut tx, command),
+        Command::ImportRecords(command) => import::apply_import(&mut tx, command),
+        Command::Canonicalize(command) => canonicalize::apply_canonicalize(&mut tx, command),
+        Command::Clear(command) => Ok(clear::apply_clear(&mut tx, command)),
         Command::AttachVectors(command) => Ok(vectors::apply_attach(&mut tx, command)),
+        Command::StoreMessages(command) => handoff::apply_store(&mut tx, command),
+        Command::RememberMessages(command) => handoff::apply_remember(&mut tx, command),
         _ => Ok(Outcome::Done),
     }?;
     tx.finish();

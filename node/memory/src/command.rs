@@ -1,7 +1,10 @@
 //! Replicated intents. A command has no behaviour: everything uncertain (ids, times, vectors, extracted drafts) was
 //! decided before the proposal and is carried inside. `apply` gives each its effect.
 
+use crate::clear::Clear;
+use crate::handoff::{RememberMessages, StoreMessages};
 use crate::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
+use crate::import::ImportRecords;
 use crate::kind::{Confidence, Kind, Origin, Relationship, Role};
 use crate::memory::VectorDraft;
 use crate::meta::{ApiKey, KeyId, Placement, Tenant};
@@ -47,10 +50,19 @@ pub enum Command {
     },
     /// Make or strengthen a link.
     StoreLink(StoreLink),
+    /// Erase a link and nothing else.
+    DeleteLink {
+        /// Whose.
+        tenant: TenantId,
+        /// Which.
+        id: LinkId,
+    },
     /// Settle a conflict.
     ResolveConflict(ResolveConflict),
     /// Vectors of items that were stored as text first.
     AttachVectors(AttachVectors),
+    /// Take in records of an export.
+    ImportRecords(Box<ImportRecords>),
     /// Forget request ids whose time is over.
     ExpireRequests {
         /// Those recorded before this moment.
@@ -69,6 +81,14 @@ pub enum Command {
         /// None for an operator of the whole cluster, else the tenant whose key it must be.
         of_tenant: Option<TenantId>,
     },
+    /// Store messages of a transcript, each once.
+    StoreMessages(Box<StoreMessages>),
+    /// Store what was extracted from stored messages, once.
+    RememberMessages(Box<RememberMessages>),
+    /// Merge memories into one by hand.
+    Canonicalize(Canonicalize),
+    /// One step of erasing a scope.
+    Clear(Clear),
 }
 
 impl Command {
@@ -77,10 +97,15 @@ impl Command {
         match self {
             Self::Remember(c) => Some(&c.tenant),
             Self::UpdateMemory(c) => Some(&c.tenant),
-            Self::DeleteMemory { tenant, .. } => Some(tenant),
+            Self::DeleteMemory { tenant, .. } | Self::DeleteLink { tenant, .. } => Some(tenant),
             Self::StoreLink(c) => Some(&c.tenant),
             Self::ResolveConflict(c) => Some(&c.tenant),
             Self::AttachVectors(c) => Some(&c.tenant),
+            Self::ImportRecords(c) => Some(&c.tenant),
+            Self::StoreMessages(c) => Some(&c.tenant),
+            Self::RememberMessages(c) => Some(&c.remember.tenant),
+            Self::Canonicalize(c) => Some(&c.tenant),
+            Self::Clear(c) => Some(&c.tenant),
             Self::ExpireRequests { .. }
             | Self::InitCluster(_)
             | Self::CreateTenant(_)
@@ -321,6 +346,22 @@ pub struct ResolveConflict {
     pub note: String,
     /// When the loser ended; None = now.
     pub valid_to: Option<Millis>,
+}
+
+/// A deliberate merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonicalize {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Merged away, in this order; at most [`Canonicalize::MEMORIES_MAX`].
+    pub memories: Vec<MemoryId>,
+    /// What stays.
+    pub canonical: MemoryId,
+}
+
+impl Canonicalize {
+    /// Most memories merged by one command.
+    pub const MEMORIES_MAX: usize = 50;
 }
 
 /// Vectors that follow their text.

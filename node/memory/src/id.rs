@@ -67,6 +67,8 @@ uuid_id! {
     EvidenceId,
     /// The call that brought a user message and its answer together.
     PairId,
+    /// A message of a transcript inside its session: a hash of what names it (`handoff::identity_of`).
+    MessageId,
 }
 
 /// Why a text is not a tenant identity.

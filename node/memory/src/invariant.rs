@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::change::Change;
 use crate::id::{LinkId, MemoryId, TenantId};
 use crate::link::Link;
 use crate::memory::Memory;
@@ -31,6 +32,9 @@ struct Graph {
     memories: BTreeMap<MemoryId, Memory>,
     links: BTreeMap<LinkId, Link>,
     turns: BTreeMap<crate::id::TurnId, Turn>,
+    /// Messages by identity, and what is kept of them by turn.
+    message_turns: BTreeMap<(String, String, crate::id::MessageId), crate::id::TurnId>,
+    messages: BTreeMap<crate::id::TurnId, crate::handoff::Message>,
     turn_positions: BTreeMap<(String, String, u32), crate::id::TurnId>,
     fingerprints: BTreeSet<(String, Form, u64, MemoryId)>,
     link_rows: usize,
@@ -40,6 +44,9 @@ struct Graph {
     waiting: BTreeSet<Item>,
     sessions: BTreeMap<(String, String), u32>,
     state: TenantState,
+    changes: BTreeSet<u64>,
+    conflicts: BTreeSet<(bool, LinkId)>,
+    redirects: BTreeMap<MemoryId, MemoryId>,
     projects: BTreeMap<String, Project>,
 }
 
@@ -75,6 +82,13 @@ fn collect(graph: &mut Graph, key: &TenantKey, row: &Row) {
                 .turn_positions
                 .insert((project.clone(), session.clone(), *index), *id);
         }
+        (TenantKey::Message(project, session, identity), Row::TurnId(turn)) => {
+            let place = (project.clone(), session.clone(), *identity);
+            graph.message_turns.insert(place, *turn);
+        }
+        (TenantKey::MessageOf(turn), Row::Message(message)) => {
+            graph.messages.insert(*turn, *message);
+        }
         (TenantKey::Session(project, session), Row::Session(row)) => {
             graph
                 .sessions
@@ -94,6 +108,15 @@ fn collect(graph: &mut Graph, key: &TenantKey, row: &Row) {
         }
         (TenantKey::AwaitsVector(item), Row::Mark) => {
             graph.waiting.insert(*item);
+        }
+        (TenantKey::Change(number), Row::Change(_)) => {
+            graph.changes.insert(*number);
+        }
+        (TenantKey::Conflict(settled, id), Row::Mark) => {
+            graph.conflicts.insert((*settled, *id));
+        }
+        (TenantKey::Redirect(from), Row::Redirect(to)) => {
+            graph.redirects.insert(*from, *to);
         }
         (TenantKey::Tombstone(id), Row::Tombstone(_)) => {
             graph.tombstones.insert(*id);
@@ -128,12 +151,14 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
         }
     }
     for ((project, session), count) in &graph.sessions {
-        let dense = (0..*count).all(|index| {
-            graph
-                .turn_positions
-                .contains_key(&(project.clone(), session.clone(), index))
-        });
-        if !dense {
+        let at = |index| (project.clone(), session.clone(), index);
+        let mut kept = graph
+            .turn_positions
+            .range(at(0)..=at(u32::MAX))
+            .map(|((.., index), _)| *index);
+        // While a session is being erased, its first turns are gone already.
+        let first = kept.next().unwrap_or(*count);
+        if !(first..*count).skip(1).eq(kept) {
             wrong(
                 "I-26",
                 format!("session '{session}' of '{project}' has a gap in its {count} turns"),
@@ -160,7 +185,10 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
             );
         }
     }
+    check_messages(graph, &mut wrong);
     check_fingerprints(graph, &mut wrong);
+    check_feed(graph, &mut wrong);
+    check_redirects(graph, &mut wrong);
     check_counters(graph, &mut wrong);
     found
 }
@@ -193,6 +221,15 @@ fn check_memory(graph: &Graph, memory: &Memory, wrong: &mut impl FnMut(&'static 
     if graph.evidence.get(&id).copied().unwrap_or(0) == 0 {
         wrong("I-22", format!("{id} rests on nothing"));
     }
+    if memory
+        .superseded_by
+        .is_some_and(|winner| !graph.memories.contains_key(&winner))
+    {
+        wrong(
+            "I-23",
+            format!("{id} is superseded by {:?}, which is not there", memory.superseded_by),
+        );
+    }
     if memory.valid_to.is_some_and(|to| to <= memory.valid_from) {
         wrong(
             "I-23",
@@ -218,6 +255,30 @@ fn check_memory(graph: &Graph, memory: &Memory, wrong: &mut impl FnMut(&'static 
                 memory.link_count, memory.open_conflict_count
             ),
         );
+    }
+}
+
+/// Every message belongs to a turn that is there, and both rows of it name each other.
+fn check_messages(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
+    for (turn, message) in &graph.messages {
+        let place = graph.turns.get(turn).map(|turn| {
+            let scope = &turn.scope;
+            (scope.project_key(), scope.session_id.clone(), message.identity)
+        });
+        match place {
+            None => wrong("I-34", format!("turn {turn} is gone and its message is not")),
+            Some(place) if graph.message_turns.get(&place) != Some(turn) => {
+                wrong(
+                    "I-24",
+                    format!("the message of turn {turn} is not found by its identity"),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    if graph.messages.len() != graph.message_turns.len() {
+        let (kept, named) = (graph.messages.len(), graph.message_turns.len());
+        wrong("I-24", format!("{named} identities for {kept} messages"));
     }
 }
 
@@ -247,6 +308,43 @@ fn check_fingerprints(graph: &Graph, wrong: &mut impl FnMut(&'static str, String
             graph.fingerprints.difference(&expected).count(),
         );
         wrong("I-24", format!("fingerprints: {missing} missing, {stale} stale"));
+    }
+}
+
+/// Changes are numbered without a gap up to the newest, and every conflict is in the list of its state.
+fn check_feed(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
+    let newest = graph.state.changes;
+    let oldest = newest.saturating_sub(Change::KEPT_MAX).saturating_add(1);
+    if !graph.changes.iter().copied().eq(oldest..=newest) {
+        wrong(
+            "I-24",
+            format!("{} changes are kept of {oldest} to {newest}", graph.changes.len()),
+        );
+    }
+    let conflicts: BTreeSet<(bool, LinkId)> = graph
+        .links
+        .values()
+        .filter_map(|link| Some((link.resolution.as_ref()?.resolved, link.id)))
+        .collect();
+    if conflicts != graph.conflicts {
+        wrong(
+            "I-24",
+            format!("{} conflicts, {} listed", conflicts.len(), graph.conflicts.len()),
+        );
+    }
+}
+
+/// The id of a merged memory leads, maybe by further merges, to a memory or to the tombstone of one.
+fn check_redirects(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
+    for (from, to) in &graph.redirects {
+        if graph.memories.contains_key(from) || graph.tombstones.contains(from) {
+            wrong("I-21", format!("{from} was merged into {to} and is there"));
+        }
+        let there =
+            |id| graph.memories.contains_key(id) || graph.tombstones.contains(id) || graph.redirects.contains_key(id);
+        if !there(to) {
+            wrong("I-20", format!("{from} was merged into {to}, which is not there"));
+        }
     }
 }
 

@@ -7,6 +7,8 @@ pub mod id;
 pub mod kind;
 pub mod time;
 
+pub mod change;
+pub mod clear;
 pub mod link;
 pub mod memory;
 pub mod meta;
@@ -15,10 +17,13 @@ pub mod statement;
 pub mod transcript;
 
 pub mod command;
+pub mod export;
+pub mod import;
 pub mod outcome;
 pub mod tables;
 
 pub mod apply;
+pub mod handoff;
 pub mod invariant;
 
 pub mod extract;

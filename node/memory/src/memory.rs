@@ -27,6 +27,9 @@ pub struct Memory {
     pub aliases: Vec<Alias>,
     /// Caller's note on where it came from.
     pub source_prompt: String,
+    /// What an import or a REST call noted beside it: a canonical JSON object as text, or empty for none. Checked at the
+    /// edges, never interpreted.
+    pub metadata: String,
     /// Pieces of evidence ever given; the newest [`Memory::EVIDENCE_KEPT_MAX`] are kept as rows.
     pub evidence_count: u32,
     /// How far it can be trusted.
@@ -161,6 +164,8 @@ pub enum ChangeReason {
     Reopen = 4,
     /// A later statement ended it.
     Ended = 5,
+    /// An import brought a later state.
+    Import = 32,
 }
 
 impl ChangeReason {
@@ -177,6 +182,7 @@ impl ChangeReason {
             3 => Self::Resolve,
             4 => Self::Reopen,
             5 => Self::Ended,
+            32 => Self::Import,
             _ => return None,
         })
     }
@@ -189,6 +195,7 @@ impl ChangeReason {
             Self::Resolve => "resolve",
             Self::Reopen => "reopen",
             Self::Ended => "ended",
+            Self::Import => "import",
         }
     }
 }
@@ -265,4 +272,20 @@ pub struct Tombstone {
     pub deleted_links: u32,
     /// Turns it rested on, which stay.
     pub turns_kept: u32,
+    /// What is left of the memory itself; None on tombstones of the first releases.
+    pub of: Option<Erased>,
+}
+
+/// What a tombstone keeps of a memory: where and what sort it was, and a hash that proves which text was erased without
+/// telling it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Erased {
+    /// Scope of the memory.
+    pub scope: Scope,
+    /// Its kind.
+    pub kind: Kind,
+    /// When version 1 was recorded.
+    pub recorded_at: Millis,
+    /// 128 bits over label and content.
+    pub content_hash: [u8; 16],
 }

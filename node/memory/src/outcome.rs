@@ -3,8 +3,10 @@
 
 use std::fmt;
 
+use crate::clear::Cleared;
 use crate::command::DedupReason;
 use crate::id::{LinkId, MemoryId, TenantId, TurnId};
+use crate::import::Imported;
 use crate::tables::Item;
 
 /// What a command did.
@@ -43,13 +45,40 @@ pub enum Outcome {
         /// False when the triple existed.
         created: bool,
     },
+    /// DeleteLink.
+    LinkDeleted {
+        /// Which.
+        id: LinkId,
+        /// False when there was none.
+        deleted: bool,
+    },
     /// ResolveConflict.
     ConflictResolved {
         /// The link.
         id: LinkId,
     },
+    /// ImportRecords.
+    Imported(Box<Imported>),
+    /// Canonicalize.
+    Canonicalized(Box<Canonicalized>),
+    /// Clear.
+    Cleared(Box<Cleared>),
     /// Commands without an answer of interest.
     Done,
+    /// StoreMessages.
+    MessagesStored {
+        /// The turn of every message, in the order of the command: a new one, or the one stored before.
+        turns: Vec<TurnId>,
+        /// How many of them are new.
+        written: u32,
+    },
+    /// StoreMessages: a message says something else than the stored one with its identity. Nothing was stored.
+    MessageReused {
+        /// Position in the command.
+        position: u32,
+    },
+    /// RememberMessages: one of the turns was extracted from before. Nothing was stored.
+    AlreadyExtracted,
     /// Refused; nothing was changed.
     Rejected(Rejection),
 }
@@ -67,6 +96,21 @@ pub struct Remembered {
     pub conflicts: Vec<LinkId>,
     /// The project was used for the first time.
     pub first_use_of_project: bool,
+}
+
+/// What Canonicalize did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonicalized {
+    /// What stayed.
+    pub id: MemoryId,
+    /// Merged by this command; those that had been merged before are not named.
+    pub merged: Vec<MemoryId>,
+    /// Links that moved to it.
+    pub links_moved: u32,
+    /// Links that would have led to itself or were there already.
+    pub links_dropped: u32,
+    /// Wordings that it took in.
+    pub aliases_added: u32,
 }
 
 /// What became of one memory of a Remember.

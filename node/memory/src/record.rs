@@ -42,3 +42,56 @@ pub struct Redirect {
     /// The memory that took it in.
     pub to: MemoryId,
 }
+
+impl MemoryRecord {
+    /// Rough size in bytes.
+    pub fn bytes_about(&self) -> usize {
+        let memory = &self.memory;
+        let aliases: usize = memory.aliases.iter().map(|alias| alias.text.len() + 100).sum();
+        let evidence: usize = self
+            .evidence
+            .iter()
+            .map(|(_, evidence)| evidence.text.len() + 300)
+            .sum();
+        let versions: usize = self.versions.iter().map(version_bytes_about).sum();
+        1_000 + memory.content.len() + memory.source_prompt.len() + aliases + evidence + versions
+    }
+
+    /// The same memory as several records, each with a part of its versions, so that none has many more bytes than
+    /// `bytes_max`. Taken in one after the other they give what one would.
+    pub fn split(mut self, bytes_max: usize) -> Vec<Self> {
+        if self.bytes_about() <= bytes_max {
+            return vec![self];
+        }
+        let versions = std::mem::take(&mut self.versions);
+        let rest = Self {
+            memory: self.memory.clone(),
+            evidence: Vec::new(),
+            versions: Vec::new(),
+        };
+        let mut parts = Vec::new();
+        let mut part = self;
+        let mut bytes = part.bytes_about();
+        for version in versions {
+            let more = version_bytes_about(&version);
+            if !part.versions.is_empty() && bytes + more > bytes_max {
+                parts.push(std::mem::replace(&mut part, rest.clone()));
+                bytes = part.bytes_about();
+            }
+            bytes += more;
+            part.versions.push(version);
+        }
+        parts.push(part);
+        parts
+    }
+
+    /// Adds a later part of the same memory.
+    pub fn join(&mut self, part: Self) {
+        self.evidence.extend(part.evidence);
+        self.versions.extend(part.versions);
+    }
+}
+
+fn version_bytes_about(version: &Version) -> usize {
+    version.label.len() + version.content.len() + 300
+}

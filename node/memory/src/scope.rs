@@ -29,9 +29,15 @@ impl Scope {
     }
 }
 
-/// How projects and agents are compared: trimmed, NFC, case folded. So "PP " and "pp" are one project.
+/// How projects and agents are compared: trimmed, NFC, case folded. So "PP " and "pp" are one project, and "Straße" and
+/// "STRASSE" are another: upper case first, because folding writes some letters out.
 pub fn name_key(name: &str) -> String {
-    name.trim().nfc().flat_map(char::to_lowercase).nfc().collect()
+    name.trim()
+        .nfc()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .nfc()
+        .collect()
 }
 
 #[cfg(test)]
@@ -43,5 +49,12 @@ mod tests {
         assert_eq!(name_key(" PP "), "pp");
         assert_eq!(name_key("Cafe\u{301}"), name_key("CAFÉ"));
         assert_eq!(name_key("pp2"), "pp2");
+        assert_eq!(name_key("Straße"), name_key("STRASSE"));
+        assert_eq!(name_key("ΟΔΟΣ"), name_key("οδος"));
+        assert_eq!(
+            name_key(&name_key("Straße ﬁx")),
+            name_key("Straße ﬁx"),
+            "a key is its own key"
+        );
     }
 }

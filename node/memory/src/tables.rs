@@ -6,9 +6,12 @@
 //! absent, and its owner throws the whole batch away.
 
 pub mod model;
+pub mod overlay;
 pub mod typed;
 
-use crate::id::{LinkId, MemoryId, RequestId, TenantId, TurnId};
+use crate::change::Change;
+use crate::handoff::Message;
+use crate::id::{LinkId, MemoryId, MessageId, RequestId, TenantId, TurnId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, Tombstone, Vector, Version};
@@ -127,6 +130,16 @@ pub enum TenantKey {
     Tombstone(MemoryId),
     /// The outcome of a request id.
     Request(RequestId),
+    /// The feed of changes, by number from 1.
+    Change(u64),
+    /// Conflicts, open ones (false) and settled ones (true), in the order of their making.
+    Conflict(bool, LinkId),
+    /// A memory that was merged into another one by hand.
+    Redirect(MemoryId),
+    /// The turn of a message: project key, session, identity.
+    Message(String, String, MessageId),
+    /// What is kept of the message that a turn was made from.
+    MessageOf(TurnId),
 }
 
 /// A row.
@@ -168,6 +181,12 @@ pub enum Row {
     Tombstone(Tombstone),
     /// The outcome of a request.
     Request(RequestRow),
+    /// A change.
+    Change(Box<Change>),
+    /// Where a merged memory went.
+    Redirect(MemoryId),
+    /// A message of a transcript.
+    Message(Message),
     /// An index row that says everything by its key.
     Mark,
 }

@@ -3,15 +3,21 @@
 
 use proptest::prelude::*;
 use waggle_memory::apply::apply;
+use waggle_memory::clear::{Clear, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
-    ResolveConflict, StoreLink, UpdateMemory,
+    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
+    Remember, Request, ResolveConflict, StoreLink, UpdateMemory,
 };
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
+use waggle_memory::export::{Export, ExportKinds, ExportScope};
+use waggle_memory::handoff::{NewMessage, RememberMessages, StoreMessages};
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, MessageId, PairId, Principal, RequestId, TenantId, TurnId};
+use waggle_memory::import::prepare::Preparation;
+use waggle_memory::import::{ImportRecords, ImportStrategy};
 use waggle_memory::invariant;
 use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
 use waggle_memory::memory::{Vector, VectorDraft};
 use waggle_memory::outcome::Outcome;
+use waggle_memory::record::Record;
 use waggle_memory::scope::Scope;
 use waggle_memory::statement::{Claim, Fingerprint, StatedEnd, Statement};
 use waggle_memory::tables::Item;
@@ -56,6 +62,34 @@ enum Step {
         which: u8,
     },
     Attach,
+    /// Records of what is there, some of them changed, some of them of memories that were erased since.
+    Import {
+        strategy: u8,
+        change: u8,
+        keep: bool,
+    },
+    Unlink {
+        which: u8,
+    },
+    HandOff {
+        project: u8,
+        session: u8,
+        messages: Vec<(u8, u8)>,
+    },
+    Extract {
+        turns: Vec<u8>,
+        text: u8,
+        value: u8,
+    },
+    Canonicalize {
+        which: Vec<u8>,
+        canonical: u8,
+    },
+    /// One step of a clearing, or the next one of a clearing that is not over.
+    Clear {
+        target: u8,
+        rows_max: u8,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -72,6 +106,16 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (any::<u8>(), 0..12u8, 0..3u8).prop_map(|(which, text, value)| Step::Update { which, text, value }),
         1 => any::<u8>().prop_map(|which| Step::Delete { which }),
         1 => Just(Step::Attach),
+        2 => (1..4u8, any::<u8>(), any::<bool>())
+            .prop_map(|(strategy, change, keep)| Step::Import { strategy, change, keep }),
+        1 => any::<u8>().prop_map(|which| Step::Unlink { which }),
+        2 => (0..2u8, 0..3u8, proptest::collection::vec((0..6u8, 0..2u8), 0..4))
+            .prop_map(|(project, session, messages)| Step::HandOff { project, session, messages }),
+        2 => (proptest::collection::vec(any::<u8>(), 0..3), 0..12u8, 0..3u8)
+            .prop_map(|(turns, text, value)| Step::Extract { turns, text, value }),
+        2 => (proptest::collection::vec(any::<u8>(), 1..4), any::<u8>())
+            .prop_map(|(which, canonical)| Step::Canonicalize { which, canonical }),
+        1 => (0..5u8, 1..20u8).prop_map(|(target, rows_max)| Step::Clear { target, rows_max }),
     ]
 }
 
@@ -85,6 +129,13 @@ struct World {
     counter: u128,
     memories: Vec<MemoryId>,
     links: Vec<LinkId>,
+    /// What the tenant holds, and what an earlier export had.
+    records: Vec<Record>,
+    older: Vec<Record>,
+    /// Turns of handed-off messages, with project and session.
+    handed_off: Vec<(TurnId, u8, u8)>,
+    /// A clearing that is not over.
+    clearing: Option<(ClearTarget, ClearPoint)>,
 }
 
 impl World {
@@ -252,6 +303,12 @@ impl World {
                 }
                 self.remember(*project, &format!("s{session}"), vec![turn], memories)
             }
+            Step::HandOff {
+                project,
+                session,
+                messages,
+            } => self.hand_off(*project, *session, messages),
+            Step::Extract { turns, text, value } => self.extract(turns, *text, *value)?,
             Step::Link { a, b, relationship } => {
                 let id = LinkId::from_bytes(self.bytes());
                 self.links.push(id);
@@ -293,6 +350,43 @@ impl World {
                 tenant: tenant(),
                 id: Self::pick(&self.memories, *which)?,
             },
+            Step::Unlink { which } => Command::DeleteLink {
+                tenant: tenant(),
+                id: Self::pick(&self.links, *which)?,
+            },
+            Step::Import { strategy, change, keep } => self.import(*strategy, *change, *keep)?,
+            Step::Canonicalize { which, canonical } => Command::Canonicalize(Canonicalize {
+                tenant: tenant(),
+                memories: which
+                    .iter()
+                    .filter_map(|which| Self::pick(&self.memories, *which))
+                    .collect(),
+                canonical: Self::pick(&self.memories, *canonical)?,
+            }),
+            Step::Clear { target, rows_max } => {
+                let fresh = match target {
+                    0 => ClearTarget::All,
+                    1 => ClearTarget::Project("p1".to_owned()),
+                    2 => ClearTarget::Session {
+                        project: Some("P0".to_owned()),
+                        session: "s1".to_owned(),
+                    },
+                    _ => ClearTarget::Session {
+                        project: None,
+                        session: format!("s{}", target % 3),
+                    },
+                };
+                let (target, from) = match self.clearing.take() {
+                    Some((target, point)) => (target, Some(point)),
+                    None => (fresh, None),
+                };
+                Command::Clear(Clear {
+                    tenant: tenant(),
+                    target,
+                    from,
+                    rows_max: u32::from(*rows_max),
+                })
+            }
             Step::Attach => Command::AttachVectors(AttachVectors {
                 tenant: tenant(),
                 items: self
@@ -310,6 +404,104 @@ impl World {
                     .collect(),
             }),
         })
+    }
+}
+
+impl World {
+    /// An older export, or the one of this moment, with versions and texts that differ here and there.
+    fn import(&mut self, strategy: u8, change: u8, keep: bool) -> Option<Command> {
+        let mut records = if change % 2 == 0 {
+            self.older.clone()
+        } else {
+            self.records.clone()
+        };
+        if keep {
+            self.older = self.records.clone();
+        }
+        for (at, record) in records.iter_mut().enumerate() {
+            let differs = (at + usize::from(change)).is_multiple_of(3);
+            match record {
+                Record::Memory(record) if differs => {
+                    record.memory.content = format!("imported {change}");
+                    record.memory.version += u32::from(change % 3);
+                    record.memory.valid_to = None;
+                }
+                Record::Link(link) if differs => {
+                    link.weight_thousandths = u32::from(change);
+                    link.version += u32::from(change % 2);
+                }
+                _ => {}
+            }
+        }
+        let prepared = Preparation {
+            author: None,
+            project: (change % 5 == 0).then(|| "branch".to_owned()),
+            new_ids: change % 5 == 0,
+        };
+        Some(Command::ImportRecords(Box::new(ImportRecords {
+            tenant: tenant(),
+            strategy: ImportStrategy::from_number(strategy)?,
+            await_vectors: change % 7 != 0,
+            records: records
+                .into_iter()
+                .filter_map(|record| prepared.prepare(record))
+                .collect(),
+        })))
+    }
+
+    fn hand_off(&mut self, project: u8, session: u8, messages: &[(u8, u8)]) -> Command {
+        let messages = messages
+            .iter()
+            .map(|(identity, content)| {
+                let id = TurnId::from_bytes(self.bytes());
+                self.handed_off.push((id, project, session));
+                NewMessage {
+                    identity: MessageId::from_bytes([*identity; 16]),
+                    content: Fingerprint(u64::from(*content)),
+                    pair: PairId::from_bytes(self.bytes()),
+                    turn: NewTurn {
+                        id,
+                        role: Role::Assistant,
+                        text: "something was handed over".to_owned(),
+                        observed_at: Millis(1_000),
+                        vector: VectorDraft::Pending,
+                    },
+                }
+            })
+            .collect();
+        let Command::Remember(remember) = self.remember(project, &format!("s{session}"), Vec::new(), Vec::new()) else {
+            unreachable!("remember makes Remember")
+        };
+        Command::StoreMessages(Box::new(StoreMessages {
+            tenant: remember.tenant,
+            scope: remember.scope,
+            namespace: remember.namespace,
+            messages,
+        }))
+    }
+
+    /// Some of the turns were never stored, are of another session, or were extracted from: apply must tell.
+    fn extract(&mut self, turns: &[u8], text: u8, value: u8) -> Option<Command> {
+        let chosen: Vec<_> = turns
+            .iter()
+            .filter_map(|which| Self::pick(&self.handed_off, *which))
+            .collect();
+        let (_, project, session) = *chosen.first()?;
+        let span = NewSpan {
+            turn: 0,
+            start: 0,
+            end: 9,
+        };
+        let statement = Self::statement(text, 0, value, false, false, false);
+        let memory = self.memory(text, statement, Kind::Decision, Some(span), true);
+        let Command::Remember(remember) = self.remember(project, &format!("s{session}"), Vec::new(), vec![memory])
+        else {
+            unreachable!("remember makes Remember")
+        };
+        Some(Command::RememberMessages(Box::new(RememberMessages {
+            turns: chosen.into_iter().map(|(turn, ..)| turn).collect(),
+            remember: *remember,
+        })))
     }
 }
 
@@ -332,6 +524,11 @@ proptest! {
         let (mut model, mut replica, mut world) = (Model::default(), Model::default(), World::default());
         for (at, step) in steps.iter().enumerate() {
             known_links(&model, &mut world);
+            if matches!(step, Step::Import { .. }) {
+                let tenant = tenant();
+                let rows = TenantRows::new(&model, &tenant);
+                world.records = Export::new(rows, ExportScope::default(), ExportKinds::ALL).collect();
+            }
             let Some(command) = world.command(step) else { continue };
             let at = i64::try_from(at).expect("few steps");
             // Now and then the clock goes back: stamps must not.
@@ -340,6 +537,9 @@ proptest! {
             let entry = Entry { stamp, principal: Principal("key:a".to_owned()), request: Some(request), command };
             let applied = apply(&mut model, &entry);
             prop_assert_eq!(&apply(&mut replica, &entry), &applied);
+            if let (Outcome::Cleared(cleared), Command::Clear(clear)) = (&applied.outcome, &entry.command) {
+                world.clearing = cleared.next.clone().map(|point| (clear.target.clone(), point));
+            }
             let violations = invariant::check(model.rows());
             prop_assert!(violations.is_empty(), "after step {} {:?}: {:?}", at, step, violations);
             // A retry gives the first outcome and changes no memory.

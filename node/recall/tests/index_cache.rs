@@ -24,6 +24,8 @@ fn memory(number: u32, text: &str) -> Document {
         project_key: String::new(),
         session: String::new(),
         agent_key: String::new(),
+        also_sessions: Vec::new(),
+        also_agent_keys: Vec::new(),
         speaker: String::new(),
         kind: Some(Kind::Fact),
         confidence: Confidence::Explicit,

@@ -74,6 +74,8 @@ impl Random {
             project_key: format!("p{}", number % 2),
             session: format!("s{}", number % 5),
             agent_key: format!("a{}", self.below(2)),
+            also_sessions: vec![format!("s{}", 5 + self.below(3)); usize::from(self.below(4) == 0)],
+            also_agent_keys: vec![format!("a{}", 2 + self.below(2)); usize::from(self.below(4) == 0)],
             speaker: String::new(),
             kind: (!is_turn).then(|| Kind::ALL[self.below(7) as usize]),
             confidence: Confidence::ALL[self.below(3) as usize],
@@ -129,12 +131,13 @@ fn assert_same(random: &mut Random, index: &TenantIndex, living: &BTreeMap<Item,
         let text = random.text();
         let vector = random.vector();
         let mut filter = Filter::current(NOW);
-        match random.below(6) {
+        match random.below(7) {
             0 => filter.projects = Some(vec!["p1".to_owned()]),
             1 => filter.state = StateFilter::AsOf(NOW.plus(-5 * Millis::DAY)),
             2 => filter.kinds = vec![Kind::Fact, Kind::Decision],
             3 => filter.namespaces = Some(vec!["team".to_owned()]),
-            4 => filter.session = Some("s1".to_owned()),
+            4 => filter.session = Some(format!("s{}", random.below(8))),
+            5 => filter.agent_key = Some(format!("a{}", random.below(4))),
             _ => {}
         }
         let query = IndexQuery {

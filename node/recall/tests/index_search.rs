@@ -26,6 +26,8 @@ fn turn(number: u8, text: &str) -> Document {
         project_key: "p".to_owned(),
         session: "s".to_owned(),
         agent_key: String::new(),
+        also_sessions: Vec::new(),
+        also_agent_keys: Vec::new(),
         speaker: String::new(),
         kind: None,
         confidence: Confidence::Explicit,

@@ -66,6 +66,8 @@ pub(crate) struct Engine {
     pub(crate) topics: TopicCache,
     pub(crate) options: EngineOptions,
     pub(crate) reads: Arc<Semaphore>,
+    /// Exports in progress: each holds a view of the tables, which keeps old rows on disk.
+    pub(crate) exports: Arc<Semaphore>,
 }
 
 impl Engine {

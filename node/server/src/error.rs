@@ -41,11 +41,34 @@ impl CallError {
         error
     }
 
+    /// Refused for a reason that has a code of its own.
+    pub(crate) fn rejected(word: &str, message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, Family::Rejected, word, message)
+    }
+
+    pub(crate) fn confirm_required(why: impl Into<String>) -> Self {
+        Self::new(Code::FailedPrecondition, Family::Rejected, "confirm_required", why)
+    }
+
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
         Self::from(Rejection::NotFound {
             what: leaked(what),
             id: id.to_owned(),
         })
+    }
+
+    pub(crate) fn message_id_reused(index: usize) -> Self {
+        let mut error = Self::new(
+            Code::AlreadyExists,
+            Family::Rejected,
+            "message_id_reused",
+            format!(
+                "messages[{index}]: its message_id was used in this session with another role or text; nothing was \
+                 stored; give every message an id of its own"
+            ),
+        );
+        error.detail.field = format!("messages[{index}].message_id");
+        error
     }
 
     pub(crate) fn wrong_shard(shard: u32, placement_version: u64) -> Self {

@@ -2,11 +2,11 @@
 //! applied entry.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use waggle_memory::id::{MemoryId, TenantId, TurnId};
-use waggle_memory::memory::Memory;
+use waggle_memory::memory::{Evidence, Memory};
 use waggle_memory::meta::ShardId;
 use waggle_memory::outcome::Effects;
 use waggle_memory::tables::Item;
@@ -45,20 +45,38 @@ impl<'a> RowSource<'a> {
                 .map(|project| project.namespace)
                 .unwrap_or_default()
         });
-        with_vector(rows, Document::of_turn(turn, namespace))
+        Document::of_turn(turn, namespace)
     }
 }
 
-fn of_memory(rows: TenantRows<'_>, memory: &Memory) -> Document {
-    let evidence = rows.evidence(memory.id, TURNS_OF_A_MEMORY_MAX);
+fn of_memory(memory: &Memory, evidence: &[Evidence]) -> Document {
     let observed_at = evidence
         .first()
-        .map_or(memory.recorded_at, |(_, evidence)| evidence.observed_at);
+        .map_or(memory.recorded_at, |evidence| evidence.observed_at);
     let from_turns = evidence
         .iter()
-        .filter_map(|(_, evidence)| evidence.turn.as_ref().map(|span| span.turn))
+        .filter_map(|evidence| evidence.turn.as_ref().map(|span| span.turn))
         .collect();
-    with_vector(rows, Document::of_memory(memory, from_turns, observed_at))
+    let (session, agent_key) = (&memory.scope.session_id, memory.scope.agent_key());
+    let further = |other: &dyn Fn(&Evidence) -> String, own: &str| -> Vec<String> {
+        let names: BTreeSet<String> = evidence.iter().map(other).collect();
+        names
+            .into_iter()
+            .filter(|name| !name.is_empty() && name != own)
+            .collect()
+    };
+    Document {
+        also_sessions: further(&|evidence| evidence.scope.session_id.clone(), session),
+        also_agent_keys: further(&|evidence| evidence.scope.agent_key(), &agent_key),
+        ..Document::of_memory(memory, from_turns, observed_at)
+    }
+}
+
+/// One memory, as a change of it is indexed.
+fn of_one_memory(rows: TenantRows<'_>, memory: &Memory) -> Document {
+    let evidence = rows.evidence(memory.id, TURNS_OF_A_MEMORY_MAX);
+    let evidence: Vec<Evidence> = evidence.into_iter().map(|(_, evidence)| evidence).collect();
+    with_vector(rows, of_memory(memory, &evidence))
 }
 
 fn with_vector(rows: TenantRows<'_>, document: Document) -> Document {
@@ -66,6 +84,22 @@ fn with_vector(rows: TenantRows<'_>, document: Document) -> Document {
     let vector = rows.vector(item);
     let awaits = vector.is_none() && rows.awaits_vector(item);
     document.with_vector(vector, awaits)
+}
+
+/// A page of documents that are neighbours in the order of their items, with their vectors.
+fn with_vectors(rows: TenantRows<'_>, documents: Vec<Document>) -> Vec<Document> {
+    let (Some(first), Some(last)) = (documents.first(), documents.last()) else {
+        return documents;
+    };
+    let mut vectors = rows.vectors_between(first.item, last.item, documents.len());
+    documents
+        .into_iter()
+        .map(|document| {
+            let vector = vectors.remove(&document.item);
+            let awaits = vector.is_none() && rows.awaits_vector(document.item);
+            document.with_vector(vector, awaits)
+        })
+        .collect()
 }
 
 impl Source for RowSource<'_> {
@@ -76,16 +110,19 @@ impl Source for RowSource<'_> {
         self.database.read(self.shard, |tables| {
             let rows = TenantRows::new(tables, tenant);
             let turns_after = |after: Option<TurnId>| {
-                rows.turns_after(after, limit)
-                    .iter()
-                    .map(|turn| self.of_turn(rows, turn))
-                    .collect::<Vec<_>>()
+                let turns = rows.turns_after(after, limit);
+                with_vectors(rows, turns.iter().map(|turn| self.of_turn(rows, turn)).collect())
             };
             let memories_after = |after: Option<MemoryId>| {
-                rows.memories_after(after, limit)
-                    .iter()
-                    .map(|memory| of_memory(rows, memory))
-                    .collect::<Vec<_>>()
+                let memories = rows.memories_after(after, limit);
+                let evidence = rows.evidence_of_neighbours(&memories, TURNS_OF_A_MEMORY_MAX);
+                let documents = memories.iter().zip(&evidence);
+                with_vectors(
+                    rows,
+                    documents
+                        .map(|(memory, evidence)| of_memory(memory, evidence))
+                        .collect(),
+                )
             };
             let last = after.map(|document| document.item);
             if let Some(Item::Turn(turn)) = last {
@@ -108,8 +145,8 @@ impl Source for RowSource<'_> {
         self.database.read(self.shard, |tables| {
             let rows = TenantRows::new(tables, tenant);
             match item {
-                Item::Memory(id) => rows.memory(id).map(|memory| of_memory(rows, &memory)),
-                Item::Turn(id) => rows.turn(id).map(|turn| self.of_turn(rows, &turn)),
+                Item::Memory(id) => rows.memory(id).map(|memory| of_one_memory(rows, &memory)),
+                Item::Turn(id) => rows.turn(id).map(|turn| with_vector(rows, self.of_turn(rows, &turn))),
             }
         })
     }

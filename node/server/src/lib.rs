@@ -18,4 +18,4 @@ pub use engine::EngineOptions;
 pub use node::{Node, NodeOptions, NodeServices, StartError};
 pub use status::{Check, NodeStatus, ShardSummary};
 pub use waggle_shard::Settings;
-pub use waggle_store::{Identity, Start, StoreOptions};
+pub use waggle_store::{Identity, OpenError, Start, StoreOptions};

@@ -16,9 +16,12 @@ use waggle_memory::meta::{Placement, ShardId};
 use waggle_memory::rank::Tuning;
 use waggle_memory::tables::typed;
 use waggle_memory::time::Millis;
+use waggle_proto::wire::history_service_server::HistoryServiceServer;
 use waggle_proto::wire::insight_service_server::{InsightService, InsightServiceServer};
 use waggle_proto::wire::memory_service_server::MemoryServiceServer;
 use waggle_proto::wire::meta_service_server::MetaServiceServer;
+use waggle_proto::wire::transcript_service_server::TranscriptServiceServer;
+use waggle_proto::wire::transfer_service_server::TransferServiceServer;
 use waggle_recall::cache::IndexCache;
 use waggle_recall::encoder::{DIMENSIONS, Encoder, EncoderPool};
 use waggle_shard::{Config, Member, NoRemote, Origin, Ports, Proposal, ReplicaConfig, Settings, Shards};
@@ -28,11 +31,13 @@ use crate::background;
 use crate::embed::Embedder;
 use crate::engine::{self, Engine, EngineOptions};
 use crate::indexing::IndexObserver;
-use crate::rpc::{InsightCalls, MemoryCalls, MetaCalls, TopicCache};
+use crate::rpc::{HistoryCalls, InsightCalls, MemoryCalls, MetaCalls, TopicCache, TranscriptCalls, TransferCalls};
 use crate::status::{self, NodeStatus};
 
 /// Largest gRPC message: the largest call is a turn of 2 MiB, the largest answer 200 memories and 200 turns.
 const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Exports at once.
+const EXPORTS_MAX: usize = 4;
 /// Texts that may wait for the encoder.
 const ENCODER_QUEUE_MAX: usize = 4_096;
 /// Tenants announced to the task of late vectors and not yet looked at.
@@ -86,13 +91,34 @@ pub struct Node {
 pub struct NodeServices {
     memory: MemoryCalls,
     insight: InsightCalls,
+    history: HistoryCalls,
     meta: MetaCalls,
+    transfer: TransferCalls,
+    transcripts: TranscriptCalls,
 }
 
 impl NodeServices {
+    /// TransferService with our message limits.
+    pub fn transfer(
+        &self,
+    ) -> TransferServiceServer<impl waggle_proto::wire::transfer_service_server::TransferService + use<>> {
+        TransferServiceServer::new(self.transfer.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
     /// MemoryService with our message limits.
     pub fn memory(&self) -> MemoryServiceServer<impl waggle_proto::wire::memory_service_server::MemoryService + use<>> {
         MemoryServiceServer::new(self.memory.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// HistoryService with our message limits.
+    pub fn history(
+        &self,
+    ) -> HistoryServiceServer<impl waggle_proto::wire::history_service_server::HistoryService + use<>> {
+        HistoryServiceServer::new(self.history.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX)
     }
@@ -107,6 +133,15 @@ impl NodeServices {
     /// MetaService with our message limits.
     pub fn meta(&self) -> MetaServiceServer<impl waggle_proto::wire::meta_service_server::MetaService + use<>> {
         MetaServiceServer::new(self.meta.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// TranscriptService with our message limits.
+    pub fn transcripts(
+        &self,
+    ) -> TranscriptServiceServer<impl waggle_proto::wire::transcript_service_server::TranscriptService + use<>> {
+        TranscriptServiceServer::new(self.transcripts.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX)
     }
@@ -143,7 +178,16 @@ impl Node {
             insight: InsightCalls {
                 engine: Arc::clone(&self.engine),
             },
+            history: HistoryCalls {
+                engine: Arc::clone(&self.engine),
+            },
             meta: MetaCalls {
+                engine: Arc::clone(&self.engine),
+            },
+            transfer: TransferCalls {
+                engine: Arc::clone(&self.engine),
+            },
+            transcripts: TranscriptCalls {
                 engine: Arc::clone(&self.engine),
             },
         }
@@ -294,6 +338,7 @@ async fn start_engine(
         topics: TopicCache::new(),
         options: engine_options,
         reads,
+        exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
     };
     Ok((Arc::new(engine), observer))
 }

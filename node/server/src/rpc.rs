@@ -1,8 +1,15 @@
 //! The gRPC services: one file a call. They read the message, do the work, write the answer.
 
+mod canonicalize;
+mod clear;
+mod conflicts;
 mod decompose;
 mod delete;
+mod diff;
 mod duplicates;
+mod feed;
+mod handoff;
+mod history;
 mod hits;
 mod meta;
 mod observe;
@@ -15,31 +22,44 @@ mod scoped;
 mod scopes;
 mod stats;
 mod store_link;
-mod store_memory;
+pub(crate) mod store_memory;
+mod timeline;
 mod topics;
+mod transfer;
 mod update;
 mod views;
 
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
+use waggle_proto::wire::history_service_server::HistoryService;
 use waggle_proto::wire::insight_service_server::InsightService;
 use waggle_proto::wire::memory_service_server::MemoryService;
+use waggle_proto::wire::transcript_service_server::TranscriptService;
 use waggle_proto::wire::{
-    DecomposeReply, DecomposeRequest, DeleteMemoryReply, DeleteMemoryRequest, DuplicatesReply, DuplicatesRequest,
-    ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply, PrimeRequest, QueryReply,
-    QueryRequest, RelatedReply, RelatedRequest, ReplayReply, ReplayRequest, ResolveConflictReply,
-    ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
-    StoreMemoryRequest, TopicsReply, TopicsRequest, UpdateMemoryReply, UpdateMemoryRequest,
+    CanonicalizeReply, CanonicalizeRequest, ClearReply, ClearRequest, DecomposeReply, DecomposeRequest,
+    DeleteMemoryReply, DeleteMemoryRequest, DiffReply, DiffRequest, DuplicatesReply, DuplicatesRequest, HandoffReply,
+    HandoffRequest, HistoryReply, HistoryRequest, ListConflictsReply, ListConflictsRequest, ListScopesReply,
+    ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply,
+    RelatedRequest, ReplayReply, ReplayRequest, ResolveConflictReply, ResolveConflictRequest, StatsReply, StatsRequest,
+    StoreLinkReply, StoreLinkRequest, StoreMemoryReply, StoreMemoryRequest, TimelineReply, TimelineRequest,
+    TopicsReply, TopicsRequest, UpdateMemoryReply, UpdateMemoryRequest,
 };
 
 use crate::engine::Engine;
 pub(crate) use meta::MetaCalls;
 pub(crate) use topics::TopicCache;
+pub(crate) use transfer::TransferCalls;
 
 /// MemoryService.
 #[derive(Clone)]
 pub(crate) struct MemoryCalls {
+    pub(crate) engine: Arc<Engine>,
+}
+
+/// HistoryService.
+#[derive(Clone)]
+pub(crate) struct HistoryCalls {
     pub(crate) engine: Arc<Engine>,
 }
 
@@ -88,4 +108,25 @@ calls! {
     topics(TopicsRequest) -> TopicsReply = topics;
     duplicates(DuplicatesRequest) -> DuplicatesReply = duplicates;
     replay(ReplayRequest) -> ReplayReply = replay;
+}
+
+/// TranscriptService.
+#[derive(Clone)]
+pub(crate) struct TranscriptCalls {
+    pub(crate) engine: Arc<Engine>,
+}
+
+calls! {
+    TranscriptService for TranscriptCalls:
+    handoff(HandoffRequest) -> HandoffReply = handoff;
+}
+
+calls! {
+    HistoryService for HistoryCalls:
+    history(HistoryRequest) -> HistoryReply = history;
+    timeline(TimelineRequest) -> TimelineReply = timeline;
+    list_conflicts(ListConflictsRequest) -> ListConflictsReply = conflicts;
+    diff(DiffRequest) -> DiffReply = diff;
+    canonicalize(CanonicalizeRequest) -> CanonicalizeReply = canonicalize;
+    clear(ClearRequest) -> ClearReply = clear;
 }

@@ -27,7 +27,7 @@ pub struct Settings {
     pub proposals_max: usize,
     /// See `proposals_max`.
     pub proposal_bytes_max: usize,
-    /// Largest command.
+    /// Largest command. At most what the log decodes (`waggle_proto::log::limits`).
     pub command_bytes_max: usize,
     /// What a refused caller is told.
     pub overload_retry_after: Duration,
@@ -43,7 +43,8 @@ impl Default for Settings {
             snapshot_timeout: Duration::from_secs(120),
             proposals_max: 4096,
             proposal_bytes_max: 32 << 20,
-            command_bytes_max: 4 << 20,
+            // An import is one command as long as it fits; everything else is far smaller.
+            command_bytes_max: 16 << 20,
             overload_retry_after: Duration::from_millis(50),
         }
     }

@@ -5,6 +5,7 @@
 //! creating    present from the first byte of a creation until its end
 //! identity    written last by a creation: format, cluster, node
 //! db/         RocksDB
+//! ballast     room that a start on a full disk gives back
 //! ```
 //!
 //! The identity stands in a file and in the database, so that a directory put together from two others, or one whose
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use waggle_memory::meta::{ClusterId, NodeId};
 
+use crate::ballast;
 use crate::options::{Identity, Start};
 
 /// The format of everything below the data directory. Raised with a migration, never without.
@@ -108,6 +110,19 @@ pub enum OpenError {
         /// In the system's words.
         source: io::Error,
     },
+    /// The log cannot be read at one place, and what stands behind it was acknowledged.
+    #[error(
+        "open {}: the log {} is damaged at byte {offset}, and acknowledged writes stand behind it; replace this node's replicas from healthy ones, restore a backup, or start once with --accept-damaged-log to go on without what is behind",
+        path.display(), file.display()
+    )]
+    DamagedLog {
+        /// The data directory.
+        path: PathBuf,
+        /// The log file.
+        file: PathBuf,
+        /// The first byte that cannot be read.
+        offset: u64,
+    },
     /// RocksDB refused.
     #[error("open {}: the database does not open ({detail}); check the disk, or replace this node's replicas from healthy ones", path.display())]
     Database {
@@ -130,6 +145,7 @@ impl OpenError {
             Self::NewerFormat { .. } => "data_newer_format",
             Self::DamagedIdentity { .. } => "data_damaged_identity",
             Self::FileSystem { .. } => "data_file_system",
+            Self::DamagedLog { .. } => "data_damaged_log",
             Self::Database { .. } => "data_database",
         }
     }
@@ -225,7 +241,7 @@ impl Directory {
         for entry in fs::read_dir(&self.path).map_err(&look)? {
             let name = entry.map_err(&look)?.file_name();
             // A mount point of its own comes with lost+found.
-            if ![LOCK, CREATING, IDENTITY_NEW, "lost+found"]
+            if ![LOCK, CREATING, IDENTITY_NEW, ballast::NAME, "lost+found"]
                 .iter()
                 .any(|ours| name == *ours)
             {

@@ -33,6 +33,11 @@ impl Family {
         Self::Vector,
     ];
 
+    /// RocksDB's number of the family: they were made in the order of [`Self::ALL`], after its own `default`.
+    pub(crate) const fn number(self) -> u32 {
+        self as u32 + 1
+    }
+
     /// The families of a shard's rows, in the order of snapshots and digests.
     pub(crate) const ROWS: [Self; 4] = [Self::State, Self::Index, Self::Transcript, Self::Vector];
 
@@ -126,6 +131,11 @@ key_kinds! {
     AwaitsVector = 46 in Index holds Mark;
     Tombstone = 47 in State holds Tombstone;
     Request = 48 in State holds Request;
+    Change = 49 in State holds Change;
+    Conflict = 50 in Index holds Mark;
+    Redirect = 51 in State holds Redirect;
+    Message = 61 in Index holds TurnId;
+    MessageOf = 62 in State holds Message;
 }
 
 impl KeyKind {
@@ -154,6 +164,11 @@ impl KeyKind {
             Key::Tenant(_, TenantKey::AwaitsVector(_)) => Self::AwaitsVector,
             Key::Tenant(_, TenantKey::Tombstone(_)) => Self::Tombstone,
             Key::Tenant(_, TenantKey::Request(_)) => Self::Request,
+            Key::Tenant(_, TenantKey::Change(_)) => Self::Change,
+            Key::Tenant(_, TenantKey::Conflict(..)) => Self::Conflict,
+            Key::Tenant(_, TenantKey::Redirect(_)) => Self::Redirect,
+            Key::Tenant(_, TenantKey::Message(..)) => Self::Message,
+            Key::Tenant(_, TenantKey::MessageOf(_)) => Self::MessageOf,
         }
     }
 }

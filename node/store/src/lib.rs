@@ -3,12 +3,14 @@
 //! One database per node. Every key begins with its shard; every write of a node goes through one log, so a crash loses
 //! only a suffix. No type of RocksDB leaves this crate.
 
+mod ballast;
 mod fault;
 mod group_commit;
 mod holders;
 mod identity;
 mod key_kind;
 mod keys;
+mod log_check;
 mod open;
 mod options;
 mod raft_log;

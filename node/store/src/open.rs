@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, Env,
-    LogLevel, Options, SliceTransform, WriteBatch, WriteOptions,
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType,
+    DBRecoveryMode, Env, LogLevel, LruCacheOptions, Options, WriteBatch, WriteOptions,
 };
 use waggle_memory::meta::{NodeId, ShardId};
 
+use crate::ballast;
 use crate::fault::Fault;
 use crate::identity::{self, Directory, Found, OpenError};
 use crate::key_kind::{Family, MetaKind};
 use crate::keys;
+use crate::log_check;
 use crate::options::{Identity, StoreOptions};
 
 /// Key of the identity in the default family, which holds nothing else.
@@ -52,10 +54,14 @@ impl Database {
             path: path.to_owned(),
             detail: error.into_string(),
         };
-        let cache = Cache::new_lru_cache(options.block_cache_bytes);
+        let cache = block_cache(options.block_cache_bytes);
         let families = Family::ALL
             .map(|family| ColumnFamilyDescriptor::new(family.name(), family_options(family, options, &cache)));
         let rocks_options = database_options(options, fresh).map_err(failed)?;
+        if !fresh {
+            make_room(&directory, options);
+            check_log(&directory, options)?;
+        }
         let rocks = DB::open_cf_descriptors(&rocks_options, directory.database(), families).map_err(failed)?;
         let database = Self {
             rocks,
@@ -73,6 +79,7 @@ impl Database {
         } else {
             database.check_identity_row(failed)?;
         }
+        take_ballast(&database.directory, options);
         Ok(Arc::new(database))
     }
 
@@ -197,6 +204,58 @@ impl Database {
     }
 }
 
+/// On a full disk the ballast goes, so that the log can be replayed.
+fn make_room(directory: &Directory, options: &StoreOptions) {
+    let released = directory
+        .free_bytes()
+        .and_then(|free| ballast::release(directory.path(), free, options.ballast_bytes));
+    match released {
+        Ok(true) => tracing::warn!(
+            path = %directory.path().display(),
+            bytes = options.ballast_bytes,
+            "the disk is full: gave the ballast back to open the database; free space, or add a disk"
+        ),
+        Ok(false) => {}
+        // Opening tells whether the room was needed.
+        Err(error) => tracing::warn!(%error, "could not give the ballast back"),
+    }
+}
+
+fn take_ballast(directory: &Directory, options: &StoreOptions) {
+    let taken = directory
+        .free_bytes()
+        .and_then(|free| ballast::take(directory.path(), free, options.ballast_bytes, options.reserve_bytes));
+    if let Err(error) = taken {
+        tracing::warn!(%error, "no ballast: a process killed on a full disk will need free space before it starts");
+    }
+}
+
+fn check_log(directory: &Directory, options: &StoreOptions) -> Result<(), OpenError> {
+    let damage = log_check::find_damage(&directory.database(), Family::RaftLog.number()).map_err(|source| {
+        OpenError::FileSystem {
+            path: directory.path().to_owned(),
+            operation: "read the log",
+            source,
+        }
+    })?;
+    match damage {
+        None => Ok(()),
+        Some(damage) if options.accept_damaged_log => {
+            tracing::error!(
+                file = %damage.file.display(),
+                offset = damage.offset,
+                "going on without what stands behind the damaged place of the log, as told"
+            );
+            Ok(())
+        }
+        Some(damage) => Err(OpenError::DamagedLog {
+            path: directory.path().to_owned(),
+            file: damage.file,
+            offset: damage.offset,
+        }),
+    }
+}
+
 fn synced() -> WriteOptions {
     let mut options = WriteOptions::default();
     options.set_sync(true);
@@ -235,12 +294,29 @@ fn database_options(options: &StoreOptions, fresh: bool) -> Result<Options, rock
     Ok(rocks)
 }
 
+/// Least bytes of one part of the cache: with RocksDB's own choice a small cache has 64 parts that hold a few blocks each.
+const CACHE_PART_BYTES_MIN: usize = 4 << 20;
+
+fn block_cache(bytes: usize) -> Cache {
+    let parts = (bytes / CACHE_PART_BYTES_MIN).clamp(1, 64);
+    let mut options = LruCacheOptions::default();
+    options.set_capacity(bytes);
+    options.set_num_shard_bits(parts.ilog2().try_into().unwrap_or(0));
+    Cache::new_lru_cache_opts(&options)
+}
+
 fn family_options(family: Family, options: &StoreOptions, cache: &Cache) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(cache);
     // Inside the cache, so that they count against its budget.
     table.set_cache_index_and_filter_blocks(true);
     table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    // In parts, because filter and index of a whole file are hundreds of kilobytes: a small cache that holds them in one
+    // piece throws them out again and again, and every look-up of a large database reads and sums one anew.
+    table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    table.set_partition_filters(true);
+    table.set_metadata_block_size(4 << 10);
+    table.set_pin_top_level_index_and_filter(true);
     table.set_format_version(5);
     let mut rocks = Options::default();
     rocks.set_write_buffer_size((options.write_buffers_bytes / 4).max(1 << 20));
@@ -260,7 +336,6 @@ fn family_options(family: Family, options: &StoreOptions, cache: &Cache) -> Opti
         Family::Vector | Family::RaftMeta => DBCompressionType::None,
         _ => DBCompressionType::Lz4,
     });
-    rocks.set_prefix_extractor(SliceTransform::create_fixed_prefix(keys::SHARD_BYTES));
     rocks.set_block_based_table_factory(&table);
     rocks
 }

@@ -52,6 +52,11 @@ pub struct StoreOptions {
     pub background_jobs_max: i32,
     /// Free bytes below which only deletions are accepted, so that RocksDB itself never meets a full disk.
     pub reserve_bytes: u64,
+    /// Room that a start on a full disk gives back to itself; 0 for none. At least what the write buffers need to be
+    /// flushed.
+    pub ballast_bytes: u64,
+    /// Go on without the acknowledged writes behind a damaged place of the log, once an operator said so.
+    pub accept_damaged_log: bool,
 }
 
 impl StoreOptions {
@@ -66,6 +71,8 @@ impl StoreOptions {
             open_files_max: 256,
             background_jobs_max: 2,
             reserve_bytes: 256 << 20,
+            ballast_bytes: 32 << 20,
+            accept_damaged_log: false,
         }
     }
 
@@ -81,6 +88,8 @@ impl StoreOptions {
             open_files_max: 4096,
             background_jobs_max: 4,
             reserve_bytes: 2 << 30,
+            ballast_bytes: 256 << 20,
+            accept_damaged_log: false,
         }
     }
 }

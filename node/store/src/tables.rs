@@ -275,10 +275,6 @@ impl StoredRows<'_> {
             Direction::Up => over.next(),
             Direction::Down => over.next_back(),
         };
-        if let Direction::Down = direction {
-            // Only seeks forward may use the filter of prefixes.
-            options.set_total_order_seek(true);
-        }
         let mut stored = self.database.rocks().raw_iterator_cf_opt(family, options);
         match direction {
             Direction::Up => stored.seek(&first),

@@ -243,5 +243,6 @@ fn rocksdb_runs_with_the_settings_that_durability_rests_on() {
     for family in ["raft_log", "raft_meta", "state", "index", "transcript", "vector"] {
         assert!(text.contains(&format!("[CFOptions \"{family}\"]")), "{family}");
     }
-    assert_eq!(text.matches("prefix_extractor=rocksdb.FixedPrefix.4").count(), 6);
+    assert_eq!(text.matches("partition_filters=true").count(), 6);
+    assert_eq!(text.matches("index_type=kTwoLevelIndexSearch").count(), 6);
 }

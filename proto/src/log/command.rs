@@ -1,10 +1,13 @@
 //! Entries and commands.
 
+use waggle_memory::clear::Clear;
 use waggle_memory::command::{
-    AttachVectors, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
-    Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
+    AttachVectors, Canonicalize, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan,
+    NewTurn, Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
+use waggle_memory::handoff::{RememberMessages, StoreMessages};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TurnId};
+use waggle_memory::import::ImportRecords;
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::meta::{ApiKey, KeyId, Placement, Tenant};
 use waggle_memory::time::Millis;
@@ -57,9 +60,16 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
             tenant: tenant.as_str().to_owned(),
             id: id.bytes().to_vec(),
         }),
+        Command::DeleteLink { tenant, id } => Case::DeleteLink(pb::DeleteLink {
+            tenant: tenant.as_str().to_owned(),
+            id: id.bytes().to_vec(),
+        }),
         Command::StoreLink(store) => Case::StoreLink(store.to_message()),
         Command::ResolveConflict(resolve) => Case::ResolveConflict(resolve.to_message()),
         Command::AttachVectors(attach) => Case::AttachVectors(attach.to_message()),
+        Command::ImportRecords(import) => Case::ImportRecords(import.to_message()),
+        Command::Canonicalize(merge) => Case::Canonicalize(merge.to_message()),
+        Command::Clear(clear) => Case::Clear(clear.to_message()),
         Command::ExpireRequests { before } => Case::ExpireRequests(pb::ExpireRequests { before: before.0 }),
         Command::InitCluster(placement) => Case::InitCluster(placement.to_message()),
         Command::CreateTenant(tenant) => Case::CreateTenant(tenant.to_message()),
@@ -68,6 +78,8 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
             id: id.0.clone(),
             of_tenant: of_tenant.as_ref().map(|tenant| tenant.as_str().to_owned()),
         }),
+        Command::StoreMessages(store) => Case::StoreMessages(store.to_message()),
+        Command::RememberMessages(remember) => Case::RememberMessages(remember.to_message()),
     }
 }
 
@@ -80,9 +92,16 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
             tenant: tenant("delete.tenant", &m.tenant)?,
             id: id("delete.id", &m.id, MemoryId::from_bytes)?,
         },
+        Case::DeleteLink(m) => Command::DeleteLink {
+            tenant: tenant("delete_link.tenant", &m.tenant)?,
+            id: id("delete_link.id", &m.id, LinkId::from_bytes)?,
+        },
         Case::StoreLink(m) => Command::StoreLink(StoreLink::from_message(m)?),
         Case::ResolveConflict(m) => Command::ResolveConflict(ResolveConflict::from_message(m)?),
         Case::AttachVectors(m) => Command::AttachVectors(AttachVectors::from_message(m)?),
+        Case::ImportRecords(m) => Command::ImportRecords(Box::new(ImportRecords::from_message(m)?)),
+        Case::Canonicalize(m) => Command::Canonicalize(Canonicalize::from_message(m)?),
+        Case::Clear(m) => Command::Clear(Clear::from_message(m)?),
         Case::ExpireRequests(m) => Command::ExpireRequests {
             before: Millis(m.before),
         },
@@ -93,6 +112,8 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
             id: KeyId(m.id),
             of_tenant: m.of_tenant.map(|text| tenant("revoke.of_tenant", &text)).transpose()?,
         },
+        Case::StoreMessages(m) => Command::StoreMessages(Box::new(StoreMessages::from_message(m)?)),
+        Case::RememberMessages(m) => Command::RememberMessages(Box::new(RememberMessages::from_message(m)?)),
     })
 }
 

@@ -1,8 +1,10 @@
 //! Outcomes, as the rows of request ids keep them.
 
+use waggle_memory::clear::Cleared;
 use waggle_memory::command::DedupReason;
 use waggle_memory::id::{LinkId, MemoryId, TurnId};
-use waggle_memory::outcome::{Outcome, Rejection, Remembered, StoredMemory};
+use waggle_memory::import::Imported;
+use waggle_memory::outcome::{Canonicalized, Outcome, Rejection, Remembered, StoredMemory};
 
 use super::generated as pb;
 use super::malformed::{Malformed, id, ids, need, word};
@@ -28,9 +30,11 @@ const WORDS: &[&str] = &[
     "links",
     "memories",
     "memory",
+    "metadata",
     "name",
     "namespace",
     "node",
+    "node_ids",
     "observed_at",
     "project",
     "reason",
@@ -97,10 +101,23 @@ impl Persisted for Outcome {
                 id: id.bytes().to_vec(),
                 created: *created,
             }),
+            Self::LinkDeleted { id, deleted } => Case::LinkDeleted(pb::LinkDeleted {
+                id: id.bytes().to_vec(),
+                deleted: *deleted,
+            }),
             Self::ConflictResolved { id } => Case::ConflictResolved(pb::ConflictResolved {
                 id: id.bytes().to_vec(),
             }),
+            Self::Imported(imported) => Case::Imported(imported.to_message()),
+            Self::Canonicalized(done) => Case::Canonicalized(done.to_message()),
+            Self::Cleared(done) => Case::Cleared(done.to_message()),
             Self::Done => Case::Done(pb::Done {}),
+            Self::MessagesStored { turns, written } => Case::MessagesStored(pb::MessagesStored {
+                turns: turns.iter().map(|id| id.bytes().to_vec()).collect(),
+                written: *written,
+            }),
+            Self::MessageReused { position } => Case::MessageReused(pb::MessageReused { position: *position }),
+            Self::AlreadyExtracted => Case::AlreadyExtracted(pb::AlreadyExtracted {}),
             Self::Rejected(rejection) => Case::Rejected(rejection.to_message()),
         };
         pb::Outcome { outcome: Some(case) }
@@ -127,10 +144,23 @@ impl Persisted for Outcome {
                 id: id("link_stored.id", &m.id, LinkId::from_bytes)?,
                 created: m.created,
             },
+            Case::LinkDeleted(m) => Self::LinkDeleted {
+                id: id("link_deleted.id", &m.id, LinkId::from_bytes)?,
+                deleted: m.deleted,
+            },
             Case::ConflictResolved(m) => Self::ConflictResolved {
                 id: id("conflict_resolved.id", &m.id, LinkId::from_bytes)?,
             },
+            Case::Imported(m) => Self::Imported(Box::new(Imported::from_message(m)?)),
+            Case::Canonicalized(m) => Self::Canonicalized(Box::new(Canonicalized::from_message(m)?)),
+            Case::Cleared(m) => Self::Cleared(Box::new(Cleared::from_message(m)?)),
             Case::Done(_) => Self::Done,
+            Case::MessagesStored(m) => Self::MessagesStored {
+                turns: ids("messages_stored.turns", &m.turns, TurnId::from_bytes)?,
+                written: m.written,
+            },
+            Case::MessageReused(m) => Self::MessageReused { position: m.position },
+            Case::AlreadyExtracted(_) => Self::AlreadyExtracted,
             Case::Rejected(m) => Self::Rejected(Rejection::from_message(m)?),
         })
     }

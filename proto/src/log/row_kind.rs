@@ -39,6 +39,9 @@ row_kinds! {
     Vector "vector";
     Tombstone "tombstone";
     Request "request";
+    Message "message";
+    Change "change";
+    Redirect "redirect";
     Mark "mark";
 }
 
@@ -64,6 +67,9 @@ impl RowKind {
             Row::Vector(_) => Self::Vector,
             Row::Tombstone(_) => Self::Tombstone,
             Row::Request(_) => Self::Request,
+            Row::Message(_) => Self::Message,
+            Row::Change(_) => Self::Change,
+            Row::Redirect(_) => Self::Redirect,
             Row::Mark => Self::Mark,
         }
     }

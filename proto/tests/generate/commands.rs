@@ -1,18 +1,21 @@
 //! Entries and commands.
 
+use waggle_memory::clear::{Clear, ClearPhase, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
-    ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
+    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
+    Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
+use waggle_memory::handoff::{NewMessage, RememberMessages, StoreMessages};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, RequestId, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::meta::KeyId;
+use waggle_memory::statement::Fingerprint;
 
 use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 11;
+pub const COMMANDS: usize = 17;
 
 const REMEMBER: usize = 0;
 
@@ -96,9 +99,66 @@ impl Draw {
             7 => Command::InitCluster(self.placement()),
             8 => Command::CreateTenant(self.tenant_info()),
             9 => Command::CreateKey(self.api_key()),
-            _ => Command::RevokeKey {
+            10 => Command::RevokeKey {
                 id: KeyId(self.text()),
                 of_tenant: self.maybe(Self::tenant),
+            },
+            11 => Command::ImportRecords(Box::new(self.import())),
+            12 => Command::DeleteLink {
+                tenant: self.tenant(),
+                id: self.link_id(),
+            },
+            13 => Command::StoreMessages(Box::new(StoreMessages {
+                tenant: self.tenant(),
+                scope: self.scope(),
+                namespace: self.text(),
+                messages: self.list(Self::new_message),
+            })),
+            14 => Command::Canonicalize(Canonicalize {
+                tenant: self.tenant(),
+                memories: self.list(Self::memory_id),
+                canonical: self.memory_id(),
+            }),
+            15 => Command::Clear(Clear {
+                tenant: self.tenant(),
+                target: self.clear_target(),
+                from: self.unless_near(Self::clear_point),
+                rows_max: self.u32(),
+            }),
+            _ => {
+                let turns = self.list(Self::turn_id);
+                let Command::Remember(mut remember) = self.command(REMEMBER) else {
+                    unreachable!("the first command is Remember")
+                };
+                if self.near {
+                    remember.turns.clear();
+                }
+                Command::RememberMessages(Box::new(RememberMessages {
+                    turns,
+                    remember: *remember,
+                }))
+            }
+        }
+    }
+
+    fn clear_target(&mut self) -> ClearTarget {
+        match self.below(3) {
+            0 if !self.near => ClearTarget::All,
+            1 => ClearTarget::Project(self.text()),
+            _ => ClearTarget::Session {
+                project: self.maybe(Self::text),
+                session: self.text(),
+            },
+        }
+    }
+
+    pub fn clear_point(&mut self) -> ClearPoint {
+        ClearPoint {
+            project: self.text(),
+            phase: if self.flag() {
+                ClearPhase::Memories(self.maybe(|draw| (draw.fingerprint(), draw.memory_id())))
+            } else {
+                ClearPhase::Turns
             },
         }
     }
@@ -110,6 +170,15 @@ impl Draw {
             text: self.text(),
             observed_at: self.time(),
             vector: self.vector_draft(),
+        }
+    }
+
+    fn new_message(&mut self) -> NewMessage {
+        NewMessage {
+            identity: self.message_id(),
+            content: Fingerprint(self.number() % 2),
+            pair: PairId::from_bytes(self.bytes()),
+            turn: self.new_turn(),
         }
     }
 

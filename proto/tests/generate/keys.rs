@@ -1,6 +1,6 @@
 //! Keys, and rows that fit under them.
 
-use waggle_memory::id::{LinkId, MemoryId, RequestId, TenantId, TurnId};
+use waggle_memory::id::{LinkId, MemoryId, MessageId, RequestId, TenantId, TurnId};
 use waggle_memory::kind::Relationship;
 use waggle_memory::meta::KeyId;
 use waggle_memory::statement::Fingerprint;
@@ -74,7 +74,7 @@ impl Draw {
     }
 
     pub fn tenant_key(&mut self) -> TenantKey {
-        match self.below(17) {
+        match self.below(22) {
             0 => TenantKey::State,
             1 => TenantKey::Memory(self.near_memory()),
             2 => TenantKey::Version(self.near_memory(), self.near_number()),
@@ -94,7 +94,16 @@ impl Draw {
             13 => TenantKey::Vector(self.item()),
             14 => TenantKey::AwaitsVector(self.item()),
             15 => TenantKey::Tombstone(self.near_memory()),
-            _ => TenantKey::Request(RequestId(self.near_text())),
+            16 => TenantKey::Request(RequestId(self.near_text())),
+            17 => TenantKey::Message(
+                self.near_text(),
+                self.near_text(),
+                MessageId::from_bytes(self.near_id()),
+            ),
+            18 => TenantKey::Change(u64::from(self.near_number()) << self.pick(&[0, 32])),
+            19 => TenantKey::Conflict(self.below(2) == 1, LinkId::from_bytes(self.near_id())),
+            20 => TenantKey::Redirect(self.near_memory()),
+            _ => TenantKey::MessageOf(TurnId::from_bytes(self.near_id())),
         }
     }
 
@@ -118,10 +127,14 @@ impl Draw {
                 TenantKey::Session(..) => Row::Session(self.session()),
                 TenantKey::Project(_) => Row::Project(self.project()),
                 TenantKey::Agent(_) => Row::Agent(self.agent()),
-                TenantKey::Fingerprint(..) | TenantKey::AwaitsVector(_) => Row::Mark,
+                TenantKey::Fingerprint(..) | TenantKey::AwaitsVector(_) | TenantKey::Conflict(..) => Row::Mark,
+                TenantKey::Change(_) => Row::Change(Box::new(self.change())),
+                TenantKey::Redirect(_) => Row::Redirect(MemoryId::from_bytes(self.bytes())),
                 TenantKey::Vector(_) => Row::Vector(self.vector()),
                 TenantKey::Tombstone(_) => Row::Tombstone(self.tombstone()),
                 TenantKey::Request(_) => Row::Request(self.request_row()),
+                TenantKey::Message(..) => Row::TurnId(TurnId::from_bytes(self.bytes())),
+                TenantKey::MessageOf(_) => Row::Message(self.message()),
             },
         }
     }

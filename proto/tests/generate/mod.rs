@@ -8,6 +8,7 @@
 
 pub mod commands;
 mod keys;
+mod records;
 mod rows;
 
 use waggle_memory::id::{Principal, TenantId};

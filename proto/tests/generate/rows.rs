@@ -1,24 +1,29 @@
 //! Rows.
 
+use waggle_memory::change::{Change, ChangeKind};
+use waggle_memory::clear::Cleared;
 use waggle_memory::command::DedupReason;
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, TurnId};
+use waggle_memory::handoff::Message;
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, MessageId, PairId, TurnId};
+use waggle_memory::import::{ConflictReason, Counted, ImportConflict, Imported, RecordKind};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
-use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
+use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::meta::{ApiKey, ClusterId, KeyId, KeyScopes, NodeId, Placement, ShardId, Tenant};
-use waggle_memory::outcome::{Outcome, Rejection, Remembered, StoredMemory};
+use waggle_memory::outcome::{Canonicalized, Outcome, Rejection, Remembered, StoredMemory};
 use waggle_memory::tables::{RequestRow, Row};
 use waggle_memory::transcript::{Agent, Counters, Project, Session, TenantState, Turn};
 use waggle_proto::log::RowKind;
 
 use super::{Draw, Sort};
 
-const CHANGES: [ChangeReason; 5] = [
+const CHANGES: [ChangeReason; 6] = [
     ChangeReason::Update,
     ChangeReason::Merge,
     ChangeReason::Resolve,
     ChangeReason::Reopen,
     ChangeReason::Ended,
+    ChangeReason::Import,
 ];
 pub const DEDUP: [DedupReason; 4] = [
     DedupReason::ExactContent,
@@ -38,6 +43,19 @@ impl Draw {
 
     pub fn turn_id(&mut self) -> TurnId {
         TurnId::from_bytes(self.id(Sort::Turn))
+    }
+
+    /// One of few, so that messages repeat.
+    pub fn message_id(&mut self) -> MessageId {
+        MessageId::from_bytes([self.pick(&[1, 2, 3]); 16])
+    }
+
+    pub fn message(&mut self) -> Message {
+        Message {
+            identity: self.message_id(),
+            content: self.fingerprint(),
+            extracted: self.flag(),
+        }
     }
 
     pub fn row(&mut self, kind: RowKind) -> Row {
@@ -60,6 +78,9 @@ impl Draw {
             RowKind::Vector => Row::Vector(self.vector()),
             RowKind::Tombstone => Row::Tombstone(self.tombstone()),
             RowKind::Request => Row::Request(self.request_row()),
+            RowKind::Message => Row::Message(self.message()),
+            RowKind::Change => Row::Change(Box::new(self.change())),
+            RowKind::Redirect => Row::Redirect(self.memory_id()),
             RowKind::Mark => Row::Mark,
         }
     }
@@ -80,6 +101,7 @@ impl Draw {
                 exact: draw.maybe(Self::fingerprint),
             }),
             source_prompt: self.text(),
+            metadata: self.text(),
             evidence_count: self.u32(),
             confidence: self.pick(Confidence::ALL),
             valid_from: self.time(),
@@ -223,6 +245,7 @@ impl Draw {
             counters: self.counters(),
             awaiting_vectors: self.u64(),
             most_connected: self.list(|draw| (draw.memory_id(), draw.u32())),
+            changes: self.u64(),
         }
     }
 
@@ -233,6 +256,26 @@ impl Draw {
             receipt: self.text(),
             deleted_links: self.u32(),
             turns_kept: self.u32(),
+            of: self.maybe(|draw| Erased {
+                scope: draw.scope(),
+                kind: draw.pick(Kind::ALL),
+                recorded_at: draw.time(),
+                content_hash: draw.bytes(),
+            }),
+        }
+    }
+
+    pub fn change(&mut self) -> Change {
+        Change {
+            at: self.time(),
+            author: self.principal(),
+            kind: self.pick(ChangeKind::ALL),
+            memory: self.memory_id(),
+            other: self.maybe(Self::memory_id),
+            link: self.maybe(Self::link_id),
+            relationship: self.maybe(|draw| draw.pick(Relationship::ALL)),
+            version: self.u32(),
+            scope: self.scope(),
         }
     }
 
@@ -277,7 +320,23 @@ impl Draw {
     }
 
     pub fn outcome(&mut self) -> Outcome {
-        match self.below(8) {
+        match self.below(15) {
+            12 => Outcome::Canonicalized(Box::new(Canonicalized {
+                id: self.memory_id(),
+                merged: self.list(Self::memory_id),
+                links_moved: self.u32(),
+                links_dropped: self.u32(),
+                aliases_added: self.u32(),
+            })),
+            13 => Outcome::Cleared(Box::new(Cleared {
+                memories_by_kind: std::array::from_fn(|_| self.u64()),
+                links: self.u64(),
+                turns: self.u64(),
+                sessions: self.u64(),
+                evidence: self.u64(),
+                receipt: self.text(),
+                next: self.maybe(Self::clear_point),
+            })),
             0 => Outcome::Updated {
                 id: self.memory_id(),
                 previous_version: self.u32(),
@@ -298,6 +357,17 @@ impl Draw {
             3 => Outcome::ConflictResolved { id: self.link_id() },
             4 => Outcome::Done,
             5 => Outcome::Rejected(self.rejection()),
+            7 => Outcome::LinkDeleted {
+                id: self.link_id(),
+                deleted: self.flag(),
+            },
+            6 => Outcome::Imported(Box::new(self.imported())),
+            8 => Outcome::MessagesStored {
+                turns: self.list(Self::turn_id),
+                written: self.u32(),
+            },
+            9 => Outcome::MessageReused { position: self.u32() },
+            10 => Outcome::AlreadyExtracted,
             _ => Outcome::Remembered(Box::new(Remembered {
                 turns: self.list(Self::turn_id),
                 memories: self.list(|draw| StoredMemory {
@@ -311,6 +381,30 @@ impl Draw {
                 conflicts: self.list(Self::link_id),
                 first_use_of_project: self.flag(),
             })),
+        }
+    }
+
+    fn imported(&mut self) -> Imported {
+        let mut counted = || Counted {
+            created: self.u64(),
+            updated: self.u64(),
+            unchanged: self.u64(),
+        };
+        Imported {
+            memories: counted(),
+            links: counted(),
+            turns: counted(),
+            sessions: counted(),
+            redirects: counted(),
+            tombstones: counted(),
+            dangling: self.u64(),
+            conflicts: self.list(|draw| ImportConflict {
+                record: draw.pick(&[RecordKind::Memory, RecordKind::Link, RecordKind::Redirect]),
+                id: draw.bytes(),
+                why: draw.pick(ConflictReason::ALL),
+                field: draw.text(),
+            }),
+            conflict_count: self.u64(),
         }
     }
 

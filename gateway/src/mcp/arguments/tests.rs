@@ -166,10 +166,20 @@ fn labels_lose_control_characters() {
 
 #[test]
 fn fingerprints_ignore_order_and_cursor() {
-    let print = |value: Value| fingerprint("t", value.as_object().expect("object"));
+    let query = find_tool("query_graph").expect("a tool");
+    let print = |value: Value| fingerprint(query, value.as_object().expect("object"));
     assert_eq!(
         print(json!({"a": 1, "b": "x"})),
         print(json!({"b": "x", "a": 1, "cursor": "c"}))
     );
     assert_ne!(print(json!({"a": 1})), print(json!({"a": 2})));
+    assert_eq!(
+        print(json!({"query": "q"})),
+        print(json!({"query": "q", "max_nodes": 20, "project": "", "tags": [], "strict_scope": false})),
+        "a default that is spelled out changes nothing"
+    );
+    assert_ne!(
+        print(json!({"query": "q"})),
+        print(json!({"query": "q", "max_nodes": 21}))
+    );
 }

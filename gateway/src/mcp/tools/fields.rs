@@ -8,6 +8,7 @@ use waggle_config::limits::{
 use waggle_memory::kind::{Kind, Relationship};
 
 use crate::mcp::schema::{Field, FieldKind, TEXT};
+use crate::transfer::description::{Format, SecretsPolicy};
 
 const fn text(bytes_max: usize) -> FieldKind {
     FieldKind::Text {
@@ -63,6 +64,9 @@ const TOKEN_BUDGET: Field = Field::new(
     },
     "",
 );
+
+/// How long an answer without pages may be.
+pub(crate) const BUDGET: &[Field] = &[TOKEN_BUDGET];
 
 const CURSOR: Field = Field::new("cursor", text(CURSOR_BYTES_MAX), "");
 
@@ -344,3 +348,84 @@ pub(crate) const EXPECTED_VERSION: &[Field] = &[Field::new(
     },
     "Refuse if it changed since",
 )];
+
+fn backup_formats() -> Vec<&'static str> {
+    Format::BACKUPS.to_vec()
+}
+
+fn secrets_policies() -> Vec<&'static str> {
+    SecretsPolicy::WORDS.to_vec()
+}
+
+fn strategies() -> Vec<&'static str> {
+    vec!["merge", "skip-existing", "overwrite", "branch"]
+}
+
+pub(crate) const EXPORT_BACKUP: &[Field] = &[
+    Field::new(
+        "format",
+        FieldKind::Word {
+            allowed: backup_formats,
+            aliases: &[],
+            default: Some("json"),
+        },
+        "json is complete",
+    ),
+    Field::new(
+        "secrets",
+        FieldKind::Word {
+            allowed: secrets_policies,
+            aliases: &[],
+            default: Some("refuse"),
+        },
+        "What looks like one",
+    ),
+];
+
+pub(crate) const WEAK_LINKS: &[Field] = &[Field::new(
+    "include_low_confidence_edges",
+    FieldKind::Flag { default: false },
+    "Weak edges too",
+)];
+
+/// Names of files that older clients send; only the last part is used, as the name that is offered.
+pub(crate) const EXPORT_PATHS: &[Field] = &[
+    Field::unlisted("output_path", text(PATH_BYTES_MAX)),
+    Field::unlisted("root_path", text(PATH_BYTES_MAX)),
+];
+
+const PATH_BYTES_MAX: usize = 4_096;
+
+pub(crate) const IMPORT_SOURCE: &[Field] = &[
+    Field::new("content", text(MESSAGE_BYTES_MAX), "The file, up to 1 MiB"),
+    Field::new("upload_id", text(64), "Or its POST /api/uploads"),
+];
+
+pub(crate) const IMPORT_BACKUP: &[Field] = &[
+    Field::new(
+        "strategy",
+        FieldKind::Word {
+            allowed: strategies,
+            aliases: &[],
+            default: Some("merge"),
+        },
+        "branch: new ids",
+    ),
+    Field::new("project", text(SCOPE_PART_BYTES_MAX), "Import into"),
+    Field::new(
+        "allow_dangling",
+        FieldKind::Flag { default: false },
+        "Drop edges without ends",
+    ),
+    DRY_RUN,
+];
+
+pub(crate) const IMPORT_DRY_RUN: &[Field] = &[DRY_RUN];
+
+const DRY_RUN: Field = Field::new("dry_run", FieldKind::Flag { default: false }, "Only tell");
+
+/// Refused with the reason: the server opens no file by name.
+pub(crate) const IMPORT_PATHS: &[Field] = &[
+    Field::unlisted("input_path", text(PATH_BYTES_MAX)),
+    Field::unlisted("root_path", text(PATH_BYTES_MAX)),
+];

@@ -27,10 +27,9 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         })
         .await?;
     let mut answer = Answer {
-        lists: vec!["projects", "agent_ids", "session_ids", "details"],
+        lists: vec!["projects", "agent_ids", "session_ids", "namespaces", "details"],
         ..Answer::default()
     };
-    answer.put_some("namespaces", reply.namespaces.clone());
     if reply.truncated {
         answer.put("warnings", vec!["list_cut"]);
     }
@@ -44,6 +43,7 @@ fn items(reply: &ListScopesReply) -> Vec<Item> {
         projects(reply).into_iter(),
         agents(reply).into_iter(),
         sessions(reply).into_iter(),
+        namespaces(reply).into_iter(),
     ];
     let mut items = Vec::new();
     loop {
@@ -89,6 +89,16 @@ fn agents(reply: &ListScopesReply) -> Vec<Item> {
         item("agent_ids", &agent.name, &agent.name, detail)
     };
     reply.agents.iter().map(row).collect()
+}
+
+fn namespaces(reply: &ListScopesReply) -> Vec<Item> {
+    let row = |namespace: &String| {
+        let detail = Fields::default()
+            .with("kind", "namespace")
+            .with("namespace", namespace.as_str());
+        item("namespaces", namespace, namespace, detail)
+    };
+    reply.namespaces.iter().map(row).collect()
 }
 
 fn sessions(reply: &ListScopesReply) -> Vec<Item> {

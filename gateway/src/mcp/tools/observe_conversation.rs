@@ -67,6 +67,15 @@ fn answer(reply: &ObserveReply) -> Answer {
     answer.put("created_count", created);
     answer.put("reused_count", reply.stored.len() - created);
     answer.put("redactions", reply.redactions);
+    if reply.secrets_left_out > 0 {
+        answer.put(
+            "warnings",
+            vec![format!(
+                "secrets_left_out: {} places look like secrets; no memory holds them, the stored conversation does",
+                reply.secrets_left_out
+            )],
+        );
+    }
     answer.put_some("extraction_errors", reply.extraction_errors.clone());
     answer.put_some("scope_note", reply.scope_note.as_str());
     // Conflicts ask for a decision: they are shown before what was stored without one.

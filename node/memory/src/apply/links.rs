@@ -2,7 +2,7 @@
 
 use super::transaction::Transaction;
 use crate::command::StoreLink;
-use crate::id::MemoryId;
+use crate::id::{LinkId, MemoryId};
 use crate::kind::{Confidence, Origin, Relationship};
 use crate::link::{Link, Resolution};
 use crate::memory::Memory;
@@ -12,25 +12,22 @@ use crate::outcome::{Outcome, Rejection};
 const CYCLE_VISITS_MAX: usize = 10_000;
 
 pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) -> Result<Outcome, Rejection> {
-    let StoreLink {
-        source,
-        target,
-        relationship,
-        ..
-    } = *command;
+    let relationship = command.relationship;
+    let end = |given: MemoryId| {
+        tx.rows()
+            .resolved(given)
+            .map(|memory| memory.id)
+            .ok_or_else(|| Rejection::NotFound {
+                what: "memory",
+                id: given.to_string(),
+            })
+    };
+    let (source, target) = (end(command.source)?, end(command.target)?);
     if source == target {
         return Err(Rejection::Invalid {
             field: "target_id",
             why: "a memory cannot be linked to itself".to_owned(),
         });
-    }
-    for end in [source, target] {
-        if tx.rows().memory(end).is_none() {
-            return Err(Rejection::NotFound {
-                what: "memory",
-                id: end.to_string(),
-            });
-        }
     }
     let weight_thousandths = command.weight_thousandths.min(1_000);
     if let Some(there) = tx.rows().link_of(source, relationship, target) {
@@ -81,6 +78,16 @@ pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) ->
     })
 }
 
+/// Erases a link; what a resolution did to its ends stays. Repeating it is harmless.
+pub(super) fn apply_delete_link(tx: &mut Transaction<'_>, id: LinkId) -> Outcome {
+    let found = tx.rows().link(id);
+    let deleted = found.is_some();
+    if let Some(link) = found {
+        tx.cut_link(&link);
+    }
+    Outcome::LinkDeleted { id, deleted }
+}
+
 pub(super) fn is_full(tx: &Transaction<'_>, memory: MemoryId) -> bool {
     tx.rows()
         .memory(memory)
@@ -88,7 +95,7 @@ pub(super) fn is_full(tx: &Transaction<'_>, memory: MemoryId) -> bool {
 }
 
 /// Whether `to` is reached from `from` along updates links.
-fn leads_to(tx: &Transaction<'_>, from: MemoryId, to: MemoryId) -> bool {
+pub(super) fn leads_to(tx: &Transaction<'_>, from: MemoryId, to: MemoryId) -> bool {
     let mut seen = std::collections::BTreeSet::from([from]);
     let mut waiting = vec![from];
     while let Some(memory) = waiting.pop() {

@@ -3,7 +3,7 @@
 use super::transaction::{Transaction, project_key};
 use super::{conflicts, duplicates};
 use crate::command::{NewLink, NewMemory, NewTurn, Remember};
-use crate::id::{LinkId, MemoryId};
+use crate::id::{LinkId, MemoryId, PairId};
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, TurnSpan};
 use crate::outcome::{Outcome, Rejection, Remembered, StoredMemory};
@@ -23,15 +23,28 @@ pub(super) fn apply_remember(tx: &mut Transaction<'_>, command: &Remember) -> Re
     check(tx, command)?;
     let project_key = project_key(&command.scope.project);
     let first_use_of_project = enter_scope(tx, command, &project_key);
-    let turns = store_turns(tx, command, &project_key);
+    let pairs = std::iter::repeat_n(command.pair, command.turns.len());
+    let turns = store_turns(tx, command, pairs, &project_key);
+    Ok(remember_at(tx, command, &turns, &project_key, first_use_of_project))
+}
+
+/// Stores the memories and links of a command whose turns are stored.
+pub(super) fn remember_at(
+    tx: &mut Transaction<'_>,
+    command: &Remember,
+    turns: &[Turn],
+    project_key: &str,
+    first_use_of_project: bool,
+) -> Outcome {
+    tx.scope = command.scope.clone();
     let mut memories = Vec::new();
     let mut found_conflicts = Vec::new();
     for new in &command.memories {
-        let stored = store_memory(tx, command, new, &project_key, &turns);
+        let stored = store_memory(tx, command, new, project_key, turns);
         found_conflicts.extend(conflicts::detect(tx, stored.id));
         memories.push(stored);
     }
-    note_memories_at_turns(tx, command, &turns, &memories);
+    note_memories_at_turns(tx, command, turns, &memories);
     let links = command
         .links
         .iter()
@@ -39,16 +52,24 @@ pub(super) fn apply_remember(tx: &mut Transaction<'_>, command: &Remember) -> Re
         .collect();
     found_conflicts.sort_unstable();
     found_conflicts.dedup();
-    Ok(Outcome::Remembered(Box::new(Remembered {
+    Outcome::Remembered(Box::new(Remembered {
         turns: turns.iter().map(|turn| turn.id).collect(),
         memories,
         links,
         conflicts: found_conflicts,
         first_use_of_project,
-    })))
+    }))
 }
 
 fn check(tx: &Transaction<'_>, command: &Remember) -> Result<(), Rejection> {
+    check_counts(command)?;
+    check_turns(tx, &command.turns)?;
+    let texts: Vec<&str> = command.turns.iter().map(|turn| turn.text.as_str()).collect();
+    check_memories(tx, command, &texts)
+}
+
+/// No list is too long.
+pub(super) fn check_counts(command: &Remember) -> Result<(), Rejection> {
     let limits = [
         ("turns", command.turns.len(), TURNS_MAX),
         ("memories", command.memories.len(), MEMORIES_MAX),
@@ -61,7 +82,15 @@ fn check(tx: &Transaction<'_>, command: &Remember) -> Result<(), Rejection> {
             });
         }
     }
-    for turn in &command.turns {
+    Ok(())
+}
+
+/// No turn is there already.
+pub(super) fn check_turns<'a>(
+    tx: &Transaction<'_>,
+    turns: impl IntoIterator<Item = &'a NewTurn>,
+) -> Result<(), Rejection> {
+    for turn in turns {
         if tx.rows().turn(turn.id).is_some() {
             return Err(Rejection::AlreadyExists {
                 what: "turn",
@@ -69,14 +98,17 @@ fn check(tx: &Transaction<'_>, command: &Remember) -> Result<(), Rejection> {
             });
         }
     }
-    command
-        .memories
-        .iter()
-        .try_for_each(|new| check_memory(tx, command, new))
+    Ok(())
 }
 
-fn check_memory(tx: &Transaction<'_>, command: &Remember, new: &NewMemory) -> Result<(), Rejection> {
-    if tx.rows().memory(new.id).is_some() || tx.rows().tombstone(new.id).is_some() {
+/// No memory is there already, and every span lies in the text of its turn.
+pub(super) fn check_memories(tx: &Transaction<'_>, command: &Remember, texts: &[&str]) -> Result<(), Rejection> {
+    command.memories.iter().try_for_each(|new| check_memory(tx, new, texts))
+}
+
+fn check_memory(tx: &Transaction<'_>, new: &NewMemory, texts: &[&str]) -> Result<(), Rejection> {
+    let rows = tx.rows();
+    if rows.resolved(new.id).is_some() || rows.tombstone(rows.follow(new.id)).is_some() {
         return Err(Rejection::AlreadyExists {
             what: "memory",
             id: new.id.to_string(),
@@ -90,10 +122,10 @@ fn check_memory(tx: &Transaction<'_>, command: &Remember, new: &NewMemory) -> Re
         });
     }
     let Some(span) = &new.evidence.span else { return Ok(()) };
-    let turn = usize::try_from(span.turn).ok().and_then(|turn| command.turns.get(turn));
-    let covered = turn.and_then(|turn| {
+    let text = usize::try_from(span.turn).ok().and_then(|turn| texts.get(turn));
+    let covered = text.and_then(|text| {
         let (start, end) = (usize::try_from(span.start).ok()?, usize::try_from(span.end).ok()?);
-        turn.text.get(start..end)
+        text.get(start..end)
     });
     match covered {
         Some(_) => Ok(()),
@@ -105,7 +137,7 @@ fn check_memory(tx: &Transaction<'_>, command: &Remember, new: &NewMemory) -> Re
 }
 
 /// Notes that project, session and agent are used. True when the project was never used before.
-fn enter_scope(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) -> bool {
+pub(super) fn enter_scope(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) -> bool {
     let now = tx.now;
     let scope = &command.scope;
     let project = tx.project_mut(project_key);
@@ -130,13 +162,19 @@ fn enter_scope(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) 
     first_use && !project_key.is_empty()
 }
 
-/// Stores the turns at the next positions of their session (I-26).
-fn store_turns(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) -> Vec<Turn> {
+/// Stores the turns, each with the pair that it belongs to, at the next positions of their session (I-26).
+pub(super) fn store_turns(
+    tx: &mut Transaction<'_>,
+    command: &Remember,
+    pairs: impl IntoIterator<Item = PairId>,
+    project_key: &str,
+) -> Vec<Turn> {
     let scope = &command.scope;
     let found = tx.rows().session(project_key, &scope.session_id);
     let is_new = found.is_none();
     // A call without a session still numbers its turns, in the session with the empty name, which is not counted.
-    if command.turns.is_empty() && scope.session_id.is_empty() {
+    // There, too, the agents are noted that never name one.
+    if command.turns.is_empty() && scope.session_id.is_empty() && scope.agent_key().is_empty() {
         return Vec::new();
     }
     let mut session = found.unwrap_or_else(|| Session {
@@ -152,11 +190,11 @@ fn store_turns(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) 
         session.agents.push(agent.to_owned());
     }
     let mut turns = Vec::new();
-    for new in &command.turns {
+    for (new, pair) in command.turns.iter().zip(pairs) {
         if session.title.is_empty() {
             session.title = prefix(&new.text, Session::TITLE_BYTES_MAX).to_owned();
         }
-        let turn = store_turn(tx, command, new, session.turn_count, project_key);
+        let turn = store_turn(tx, command, (new, pair), session.turn_count, project_key);
         session.turn_count = session.turn_count.saturating_add(1);
         turns.push(turn);
     }
@@ -170,10 +208,16 @@ fn store_turns(tx: &mut Transaction<'_>, command: &Remember, project_key: &str) 
     turns
 }
 
-fn store_turn(tx: &mut Transaction<'_>, command: &Remember, new: &NewTurn, index: u32, project_key: &str) -> Turn {
+fn store_turn(
+    tx: &mut Transaction<'_>,
+    command: &Remember,
+    (new, pair): (&NewTurn, PairId),
+    index: u32,
+    project_key: &str,
+) -> Turn {
     let turn = Turn {
         id: new.id,
-        pair: command.pair,
+        pair,
         scope: command.scope.clone(),
         role: new.role,
         turn_index: index,
@@ -220,6 +264,7 @@ fn store_memory(
         tags: duplicates::united(&[], &new.tags),
         aliases: Vec::new(),
         source_prompt: new.source_prompt.clone(),
+        metadata: String::new(),
         evidence_count: 0,
         confidence: new.confidence,
         valid_from: new.valid_from.or(new.default_valid_from).unwrap_or(tx.now),
@@ -272,7 +317,7 @@ fn evidence_of(tx: &Transaction<'_>, command: &Remember, new: &NewMemory, turns:
 /// Lets a turn name the memories that rest on it.
 fn note_memories_at_turns(tx: &mut Transaction<'_>, command: &Remember, turns: &[Turn], memories: &[StoredMemory]) {
     for (position, turn) in turns.iter().enumerate() {
-        let mut ids: Vec<MemoryId> = Vec::new();
+        let mut ids: Vec<MemoryId> = turn.memories.clone();
         for (new, stored) in command.memories.iter().zip(memories) {
             let here = new
                 .evidence
@@ -283,7 +328,7 @@ fn note_memories_at_turns(tx: &mut Transaction<'_>, command: &Remember, turns: &
                 ids.push(stored.id);
             }
         }
-        if !ids.is_empty() {
+        if ids != turn.memories {
             let row = Turn {
                 memories: ids,
                 ..turn.clone()

@@ -1,11 +1,16 @@
 //! The rows of one tenant while one command changes them, with the bookkeeping that every command shares: counters,
 //! versions, index rows, effects.
 
-use crate::id::{EvidenceId, LinkId, MemoryId, Principal, TenantId};
+mod identities;
+mod links;
+
+use super::changes;
+use crate::change::ChangeKind;
+use crate::id::{MemoryId, Principal, TenantId};
 use crate::link::Link;
 use crate::memory::{ChangeReason, Evidence, Memory, State, Vector, VectorDraft, Version};
 use crate::outcome::Effects;
-use crate::scope::name_key;
+use crate::scope::{Scope, name_key};
 use crate::tables::typed::TenantRows;
 use crate::tables::{Form, Item, Key, Row, Tables, TenantKey};
 use crate::time::Millis;
@@ -17,6 +22,8 @@ pub(super) struct Transaction<'a> {
     pub(super) tenant: &'a TenantId,
     pub(super) now: Millis,
     pub(super) principal: &'a Principal,
+    /// The scope that the call names, if it names one.
+    pub(super) scope: Scope,
     effects: &'a mut Effects,
     state: TenantState,
     /// The project whose counters were touched last, with its key; written back on a change of project and at the end.
@@ -37,6 +44,7 @@ impl<'a> Transaction<'a> {
             tenant,
             now,
             principal,
+            scope: Scope::default(),
             effects,
             state,
             project: None,
@@ -64,6 +72,12 @@ impl<'a> Transaction<'a> {
 
     pub(super) fn changed(&mut self, item: Item) {
         self.effects.changed.push(item);
+    }
+
+    /// The number of the next change in the feed.
+    pub(super) fn next_change(&mut self) -> u64 {
+        self.state.changes = self.state.changes.saturating_add(1);
+        self.state.changes
     }
 
     /// Counts something at the tenant and at one project.
@@ -107,13 +121,25 @@ impl<'a> Transaction<'a> {
         self.index(&memory, &project_key);
         self.set_vector(Item::Memory(memory.id), vector);
         self.changed(Item::Memory(memory.id));
+        self.note_memory(ChangeKind::Created, &memory, None);
         self.put(TenantKey::Memory(memory.id), Row::Memory(Box::new(memory)));
     }
 
     /// Replaces `old` by `new` and keeps `old` as a version. `new` keeps id and scope.
     pub(super) fn change_memory(&mut self, old: &Memory, mut new: Memory, reason: ChangeReason) {
-        let project_key = old.scope.project_key();
-        let version = Version {
+        let version = self.version_of(old, reason);
+        self.put(TenantKey::Version(old.id, old.version), Row::Version(Box::new(version)));
+        if let Some(oldest) = old.version.checked_sub(Memory::VERSIONS_KEPT_MAX) {
+            self.delete(TenantKey::Version(old.id, oldest));
+        }
+        new.version = old.version.saturating_add(1);
+        new.updated_at = self.now;
+        self.replace_memory(old, new, reason);
+    }
+
+    /// What `old` leaves behind when it is replaced now.
+    pub(super) fn version_of(&self, old: &Memory, reason: ChangeReason) -> Version {
+        Version {
             version: old.version,
             recorded_at: old.updated_at,
             replaced_at: self.now,
@@ -126,13 +152,13 @@ impl<'a> Transaction<'a> {
             valid_from: old.valid_from,
             valid_to: old.valid_to,
             superseded_by: old.superseded_by,
-        };
-        self.put(TenantKey::Version(old.id, old.version), Row::Version(Box::new(version)));
-        if let Some(oldest) = old.version.checked_sub(Memory::VERSIONS_KEPT_MAX) {
-            self.delete(TenantKey::Version(old.id, oldest));
         }
-        new.version = old.version.saturating_add(1);
-        new.updated_at = self.now;
+    }
+
+    /// Puts `new` in the place of `old`, with counters and index rows; versions are the caller's. `new` keeps id and
+    /// scope.
+    pub(super) fn replace_memory(&mut self, old: &Memory, new: Memory, reason: ChangeReason) {
+        let project_key = old.scope.project_key();
         let (bytes_before, bytes_after) = (text_bytes(old), text_bytes(&new));
         let (kind_before, kind_after) = (old.kind, new.kind);
         let (closed_before, closed_after) = (old.valid_to.is_some(), new.valid_to.is_some());
@@ -144,6 +170,7 @@ impl<'a> Transaction<'a> {
         });
         self.unindex(old, &project_key);
         self.index(&new, &project_key);
+        self.note_memory(changes::kind_of(reason, old, &new), &new, None);
         self.rewrite_memory(new);
     }
 
@@ -264,12 +291,19 @@ impl<'a> Transaction<'a> {
         for end in [source, target] {
             self.count_link_at(end, 1, i64::from(open));
         }
+        self.index_conflict(&link);
+        self.note_link(ChangeKind::Linked, &link);
         self.put(TenantKey::Link(id), Row::Link(Box::new(link)));
     }
 
-    /// Replaces a link by a changed one with the same ends and relationship.
+    /// Replaces a link by a changed one with the same ends and relationship, as its next version.
     pub(super) fn change_link(&mut self, old: &Link, mut new: Link) {
         new.version = old.version.saturating_add(1);
+        self.replace_link(old, new);
+    }
+
+    /// Puts `new` in the place of `old`: the same id, ends and relationship.
+    pub(super) fn replace_link(&mut self, old: &Link, new: Link) {
         let project_key = self
             .rows()
             .memory(old.source)
@@ -298,6 +332,18 @@ impl<'a> Transaction<'a> {
                 self.count_link_at(end, 0, change);
             }
         }
+        if open_before != open_after {
+            self.unindex_conflict(old);
+            self.index_conflict(&new);
+            let kind = if open_after {
+                ChangeKind::Reopened
+            } else {
+                ChangeKind::Resolved
+            };
+            self.note_link(kind, &new);
+        } else if old.resolution.as_ref().map(|r| r.winner) != new.resolution.as_ref().map(|r| r.winner) {
+            self.note_link(ChangeKind::Resolved, &new);
+        }
         self.put(TenantKey::Link(new.id), Row::Link(Box::new(new)));
     }
 
@@ -306,6 +352,7 @@ impl<'a> Transaction<'a> {
         self.delete(TenantKey::LinkFrom(link.source, link.relationship, link.target));
         self.delete(TenantKey::LinkTo(link.target, link.relationship, link.source));
         self.delete(TenantKey::Link(link.id));
+        self.unindex_conflict(link);
         let project_key = self
             .rows()
             .memory(link.source)
@@ -331,6 +378,14 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Removes a link between two memories that stay.
+    pub(super) fn cut_link(&mut self, link: &Link) {
+        self.remove_link(link, link.source);
+        if link.source != link.target {
+            self.count_link_at(link.source, -1, -i64::from(link.is_open_conflict()));
+        }
+    }
+
     fn count_link_at(&mut self, memory: MemoryId, links: i64, open_conflicts: i64) {
         let Some(mut memory) = self.rows().memory(memory) else {
             return;
@@ -346,55 +401,6 @@ impl<'a> Transaction<'a> {
         }
         self.rewrite_memory(memory);
     }
-
-    // ---- identities that apply has to make itself ------------------------------------------------------------------
-
-    /// The id of a link that conflict detection makes: a UUIDv7 of this entry's time whose other bits are a hash of
-    /// what it joins, so that every replica makes the same one.
-    pub(super) fn link_id(&self, source: MemoryId, word: &str, target: MemoryId) -> LinkId {
-        LinkId::from_bytes(derived_uuid(
-            self.now,
-            &[&source.bytes(), word.as_bytes(), &target.bytes()],
-        ))
-    }
-
-    /// The id of evidence that a change (not a caller) makes.
-    pub(super) fn evidence_id(&self, memory: MemoryId, number: u32) -> EvidenceId {
-        EvidenceId::from_bytes(derived_uuid(self.now, &[&memory.bytes(), &number.to_be_bytes()]))
-    }
-
-    /// Proof of an erasure: a hash over what, when and who.
-    pub(super) fn receipt(&self, memory: MemoryId) -> String {
-        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        hasher.update(self.tenant.as_str().as_bytes());
-        hasher.update(&memory.bytes());
-        hasher.update(&self.now.0.to_be_bytes());
-        hasher.update(self.principal.0.as_bytes());
-        format!("erased-{memory}-{:032x}", hasher.digest128())
-    }
-}
-
-fn derived_uuid(now: Millis, parts: &[&[u8]]) -> [u8; 16] {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    hasher.update(&now.0.to_be_bytes());
-    for part in parts {
-        hasher.update(part);
-        hasher.update(&[0xff]);
-    }
-    let mut bytes = hasher.digest128().to_be_bytes();
-    // 48 bits of milliseconds, then version 7 and the RFC 9562 variant.
-    let time = u64::try_from(now.0).unwrap_or(0).to_be_bytes();
-    bytes
-        .iter_mut()
-        .zip(time.iter().skip(2))
-        .for_each(|(byte, time)| *byte = *time);
-    if let Some(byte) = bytes.get_mut(6) {
-        *byte = (*byte & 0x0f) | 0x70;
-    }
-    if let Some(byte) = bytes.get_mut(8) {
-        *byte = (*byte & 0x3f) | 0x80;
-    }
-    bytes
 }
 
 /// The index rows of a memory. A closed memory keeps them: queries check the state themselves.

@@ -10,7 +10,7 @@ mod english;
 mod label;
 mod links;
 mod names;
-mod secrets;
+pub mod secrets;
 mod split;
 
 use std::fmt;

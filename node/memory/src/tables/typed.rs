@@ -1,7 +1,11 @@
 //! Rows by their type: what apply and queries use instead of matching on [`Row`].
 
+use std::collections::BTreeMap;
+mod walk;
+
 use super::{Form, Item, Key, ReadTables, Row, ShardKey, TenantKey};
-use crate::id::{LinkId, MemoryId, TenantId, TurnId};
+use crate::handoff::Message;
+use crate::id::{LinkId, MemoryId, MessageId, TenantId, TurnId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, Tombstone, Vector, Version};
@@ -11,6 +15,10 @@ use crate::statement::Fingerprint;
 use crate::time::Stamp;
 use crate::transcript::{Agent, Project, Session, TenantState, Turn};
 
+mod history;
+
+/// Pieces of evidence a memory that are read together; most memories have one.
+const NEIGHBOURS_EVIDENCE: usize = 4;
 const ID_MIN: [u8; 16] = [0; 16];
 const ID_MAX: [u8; 16] = [0xff; 16];
 
@@ -99,6 +107,57 @@ impl<'a> TenantRows<'a> {
             .into_iter()
             .filter_map(|(key, row)| match (key, row) {
                 (Key::Tenant(_, TenantKey::Evidence(_, number)), Row::Evidence(e)) => Some((number, *e)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Evidence of each of `memories`, newest first and at most `limit` each. They are neighbours in id order, so their
+    /// rows are read together: a walk over a tenant would otherwise seek once for each.
+    pub fn evidence_of_neighbours(&self, memories: &[Memory], limit: usize) -> Vec<Vec<Evidence>> {
+        let (Some(first), Some(last)) = (memories.first(), memories.last()) else {
+            return Vec::new();
+        };
+        let from = self.key(TenantKey::Evidence(first.id, 0));
+        let to = self.key(TenantKey::Evidence(last.id, u32::MAX));
+        let most = memories.len().saturating_mul(NEIGHBOURS_EVIDENCE);
+        let rows = self.tables.scan(&from, &to, most);
+        let all = rows.len() < most;
+        let mut found: BTreeMap<MemoryId, Vec<Evidence>> = BTreeMap::new();
+        for (key, row) in rows {
+            if let (Key::Tenant(_, TenantKey::Evidence(id, _)), Row::Evidence(evidence)) = (key, row) {
+                found.entry(id).or_default().push(*evidence);
+            }
+        }
+        // Where the scan was cut, the last one may lack some.
+        let complete_before = found.last_key_value().map(|(id, _)| *id).filter(|_| !all);
+        memories
+            .iter()
+            .map(|memory| match complete_before {
+                Some(cut) if memory.id >= cut => {
+                    let rows = self.evidence(memory.id, limit);
+                    rows.into_iter().map(|(_, evidence)| evidence).collect()
+                }
+                _ => {
+                    let mut evidence = found.remove(&memory.id).unwrap_or_default();
+                    evidence.reverse();
+                    evidence.truncate(limit);
+                    evidence
+                }
+            })
+            .collect()
+    }
+
+    /// Vectors of the items from `first` to `last`, at most `limit`.
+    pub fn vectors_between(&self, first: Item, last: Item, limit: usize) -> BTreeMap<Item, Vector> {
+        let rows = self.tables.scan(
+            &self.key(TenantKey::Vector(first)),
+            &self.key(TenantKey::Vector(last)),
+            limit,
+        );
+        rows.into_iter()
+            .filter_map(|(key, row)| match (key, row) {
+                (Key::Tenant(_, TenantKey::Vector(item)), Row::Vector(vector)) => Some((item, vector)),
                 _ => None,
             })
             .collect()
@@ -198,6 +257,17 @@ impl<'a> TenantRows<'a> {
             self.key(TenantKey::TurnAt(project_key.to_owned(), session.to_owned(), index)),
             TurnId
         )
+    }
+
+    /// The turn of a message.
+    pub fn message(&self, project_key: &str, session: &str, identity: MessageId) -> Option<TurnId> {
+        let key = TenantKey::Message(project_key.to_owned(), session.to_owned(), identity);
+        row!(self.tables, self.key(key), TurnId)
+    }
+
+    /// What is kept of the message that a turn was made from; None for turns that came another way.
+    pub fn message_of(&self, turn: TurnId) -> Option<Message> {
+        row!(self.tables, self.key(TenantKey::MessageOf(turn)), Message)
     }
 
     /// A session.

@@ -71,11 +71,23 @@ columns! {
     vector_row: u32,
     tags: Box<[u32]>,
     from_turns: Box<[TurnId]>,
+    /// Of the few memories that belong to more than one session or agent.
+    also: Option<Box<Also>>,
+}
+
+/// Sessions and agents of the further evidence of a memory: it belongs to each of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Also {
+    pub(super) sessions: Vec<u32>,
+    pub(super) agents: Vec<u32>,
 }
 
 impl Row {
     pub(super) fn boxed_bytes(&self) -> usize {
-        size_of_val::<[u32]>(&self.tags) + size_of_val::<[TurnId]>(&self.from_turns)
+        let also = self.also.as_ref().map_or(0, |also| {
+            size_of::<Also>() + (also.sessions.capacity() + also.agents.capacity()) * size_of::<u32>()
+        });
+        size_of_val::<[u32]>(&self.tags) + size_of_val::<[TurnId]>(&self.from_turns) + also
     }
 }
 

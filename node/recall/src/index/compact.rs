@@ -35,6 +35,14 @@ impl TenantIndex {
                 .iter()
                 .map(|tag| fresh.names.tags.number(self.names.tags.name(*tag)))
                 .collect();
+            if let Some(also) = &mut row.also {
+                for session in &mut also.sessions {
+                    *session = fresh.names.sessions.number(self.names.sessions.name(*session));
+                }
+                for agent in &mut also.agents {
+                    *agent = fresh.names.agents.number(self.names.agents.name(*agent));
+                }
+            }
             row.vector_row = NO_ROW;
             fresh.speakers.add(row.speaker, speaker);
             fresh.link(number, &mut row);

@@ -20,6 +20,10 @@ pub struct Document {
     pub session: String,
     /// Comparison key of the agent; empty for none.
     pub agent_key: String,
+    /// Sessions of further evidence: a memory belongs to every session in its evidence.
+    pub also_sessions: Vec<String>,
+    /// Comparison keys of the agents of further evidence.
+    pub also_agent_keys: Vec<String>,
     /// Who says it, by name. Left empty for a turn, it is read from a leading "Name: ".
     pub speaker: String,
     /// None for a turn.
@@ -63,6 +67,8 @@ impl Document {
             project_key: memory.scope.project_key(),
             session: memory.scope.session_id.clone(),
             agent_key: memory.scope.agent_key(),
+            also_sessions: Vec::new(),
+            also_agent_keys: Vec::new(),
             speaker: String::new(),
             kind: Some(memory.kind),
             confidence: memory.confidence,
@@ -90,6 +96,8 @@ impl Document {
             project_key: turn.scope.project_key(),
             session: turn.scope.session_id.clone(),
             agent_key: turn.scope.agent_key(),
+            also_sessions: Vec::new(),
+            also_agent_keys: Vec::new(),
             speaker: String::new(),
             kind: None,
             confidence: Confidence::Explicit,

@@ -103,10 +103,22 @@ impl Compiled {
         self.projects
             .as_ref()
             .is_none_or(|passes| passes[columns.project[slot] as usize])
-            && self
-                .session
-                .is_none_or(|session| session == Some(columns.session[slot]))
-            && self.agent.is_none_or(|agent| agent == Some(columns.agent[slot]))
+            && self.session.is_none_or(|session| {
+                session.is_some_and(|session| {
+                    session == columns.session[slot]
+                        || columns.also[slot]
+                            .as_ref()
+                            .is_some_and(|also| also.sessions.contains(&session))
+                })
+            })
+            && self.agent.is_none_or(|agent| {
+                agent.is_some_and(|agent| {
+                    agent == columns.agent[slot]
+                        || columns.also[slot]
+                            .as_ref()
+                            .is_some_and(|also| also.agents.contains(&agent))
+                })
+            })
     }
 
     fn recorded(&self, columns: &Columns, slot: usize) -> bool {

@@ -29,7 +29,7 @@ use crate::text::{self, Context, Form, Limits};
 use crate::vectors::{NO_ROW, Vectors};
 
 use chains::{Chains, NO_CHAIN};
-use columns::{Columns, NEVER, Row, flag};
+use columns::{Also, Columns, NEVER, Row, flag};
 use names::{Names, Speakers};
 
 pub use document::Document;
@@ -165,6 +165,7 @@ impl TenantIndex {
             ),
             (&document.label, &document.text, &document.aliases, &document.tags),
             (when, document.turn_index, &document.from_turns, document.kind.is_none()),
+            (&document.also_sessions, &document.also_agent_keys),
         ));
         let slot = match self.slots.get(&document.item) {
             Some(slot) if self.columns.fingerprint[*slot as usize] == fingerprint => *slot,
@@ -240,6 +241,7 @@ impl TenantIndex {
             vector_row: NO_ROW,
             tags: document.tags.iter().map(|tag| self.names.tags.number(tag)).collect(),
             from_turns: document.from_turns.clone().into_boxed_slice(),
+            also: also(document, &mut self.names),
         };
         self.speakers.add(row.speaker, speaker);
         self.link(slot, &mut row);
@@ -351,6 +353,25 @@ impl TenantIndex {
             + self.memories_of.capacity() * 8 / 7 * 41
             + self.memories_of.len() * 16
     }
+}
+
+/// What a memory with evidence of several sessions or agents belongs to beside the first.
+fn also(document: &Document, names: &mut Names) -> Option<Box<Also>> {
+    if document.also_sessions.is_empty() && document.also_agent_keys.is_empty() {
+        return None;
+    }
+    Some(Box::new(Also {
+        sessions: document
+            .also_sessions
+            .iter()
+            .map(|name| names.sessions.number(name))
+            .collect(),
+        agents: document
+            .also_agent_keys
+            .iter()
+            .map(|name| names.agents.number(name))
+            .collect(),
+    }))
 }
 
 fn set_bit(bits: &mut Vec<u64>, slot: u32) {

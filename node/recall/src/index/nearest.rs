@@ -4,9 +4,10 @@ use waggle_memory::tables::Item;
 
 use crate::lexical::bit;
 use crate::text;
+use crate::vectors::NO_ROW;
 
 use super::TenantIndex;
-use super::filter::Compiled;
+use super::filter::{Compiled, Verdict};
 use super::query::Filter;
 use super::top::Top;
 
@@ -33,22 +34,21 @@ impl TenantIndex {
             return Vec::new();
         }
         let compiled = Compiled::new(filter, &self.names);
-        let mut passes = Vec::new();
-        compiled.mark(self, &mut passes);
-        if self.len() > COMPARED_MAX {
-            let alike = self.sharing_rare_words(text);
-            passes
-                .iter_mut()
-                .zip(alike)
-                .for_each(|(passes, alike)| *passes &= alike);
-        }
         let prepared = self.vectors.query(components, scale);
         let mut top = Top::new(&self.columns, limit);
-        self.vectors.scan(
-            &prepared,
-            |slot| bit(&passes, slot),
-            |slot, cosine| top.offer(cosine, slot),
-        );
+        if self.len() > COMPARED_MAX {
+            let rows = self.rows_sharing_rare_words(text, &compiled);
+            self.vectors
+                .compare(&prepared, &rows, |slot, cosine| top.offer(cosine, slot));
+        } else {
+            let mut passes = Vec::new();
+            compiled.mark(self, &mut passes);
+            self.vectors.scan(
+                &prepared,
+                |slot| bit(&passes, slot),
+                |slot, cosine| top.offer(cosine, slot),
+            );
+        }
         let found = top.sorted();
         found
             .into_iter()
@@ -57,9 +57,9 @@ impl TenantIndex {
             .collect()
     }
 
-    /// One bit a slot: whether it holds one of the rarest words of `text`.
-    fn sharing_rare_words(&self, text: &str) -> Vec<u64> {
-        let mut bits = vec![0_u64; self.columns.len().div_ceil(64)];
+    /// Rows of the vectors of documents that pass the filter and hold one of the rarest words of `text`, ascending. Only
+    /// these are looked at: nothing here grows with the tenant.
+    fn rows_sharing_rare_words(&self, text: &str, filter: &Compiled) -> Vec<u32> {
         let terms = text::query_terms(text);
         let mut words: Vec<(usize, &str)> = terms
             .terms
@@ -68,18 +68,24 @@ impl TenantIndex {
             .filter(|(frequency, _)| *frequency > 0)
             .collect();
         words.sort_unstable();
+        let mut slots = Vec::new();
         let mut taken = 0;
         for (frequency, word) in words.into_iter().take(WORDS_MAX) {
             taken += frequency;
             if taken > COMPARED_MAX {
                 break;
             }
-            self.lexicon.slots_of(word, |slot| {
-                if let Some(bits) = bits.get_mut(slot as usize / 64) {
-                    *bits |= 1 << (slot % 64);
-                }
-            });
+            self.lexicon.slots_of(word, |slot| slots.push(slot));
         }
-        bits
+        slots.sort_unstable();
+        slots.dedup();
+        let mut rows: Vec<u32> = slots
+            .into_iter()
+            .filter(|slot| bit(&self.alive, *slot) && filter.verdict(&self.columns, *slot as usize) == Verdict::Passes)
+            .map(|slot| self.columns.vector_row[slot as usize])
+            .filter(|row| *row != NO_ROW)
+            .collect();
+        rows.sort_unstable();
+        rows
     }
 }

@@ -115,6 +115,27 @@ impl Vectors {
         }
     }
 
+    /// Calls `found` with slot and cosine of each of these rows, which must ascend; rows that nobody has are left out.
+    /// Costs what these rows cost, whatever the number of all.
+    pub(crate) fn compare(&self, query: &Query, rows: &[u32], mut found: impl FnMut(u32, f32)) {
+        let mut inside: Vec<u32> = Vec::with_capacity(BLOCK_ROWS);
+        let mut dots: Vec<i32> = Vec::with_capacity(BLOCK_ROWS);
+        for of_block in rows.chunk_by(|a, b| *a as usize / BLOCK_ROWS == *b as usize / BLOCK_ROWS) {
+            let block = of_block.first().map_or(0, |row| *row as usize / BLOCK_ROWS);
+            let Some(lines) = self.blocks.get(block) else { continue };
+            let first = block * BLOCK_ROWS;
+            let owned = |row: &u32| self.owners.get(*row as usize).is_some_and(|owner| *owner != NO_ROW);
+            inside.clear();
+            inside.extend(of_block.iter().filter(|row| owned(row)).map(|row| row - first as u32));
+            dots.clear();
+            query.dots(lines, &inside, &mut dots);
+            for (row, dot) in inside.iter().zip(&dots) {
+                let row = first + *row as usize;
+                found(self.owners[row], *dot as f32 * (self.scales[row] * query.scale()));
+            }
+        }
+    }
+
     /// The same rows for the slots that `renumber` keeps; `moved` hears of each new row.
     pub(crate) fn compacted(&self, renumber: impl Fn(u32) -> Option<u32>, mut moved: impl FnMut(u32, u32)) -> Self {
         let mut kept = Self::new(self.lines_per_row * LINE);
@@ -164,6 +185,10 @@ mod tests {
         let mut seen = Vec::new();
         vectors.scan(&query, |slot| slot % 2 == 1, |slot, cosine| seen.push((slot, cosine)));
         assert_eq!(seen.len(), 299);
+        let mut of_rows = Vec::new();
+        let odd: Vec<u32> = rows.iter().copied().filter(|row| row % 2 == 1).collect();
+        vectors.compare(&query, &odd, |slot, cosine| of_rows.push((slot, cosine)));
+        assert_eq!(of_rows, seen, "both ways of comparing agree");
         for (slot, cosine) in seen {
             let exact: i32 = of(slot as i32)
                 .iter()
@@ -172,6 +197,11 @@ mod tests {
                 .sum();
             assert_eq!(cosine, exact as f32 * (0.01 * 0.5), "slot {slot}");
         }
+        let mut compared = Vec::new();
+        vectors.compare(&query, &[rows[3], rows[5], rows[299], rows[301]], |slot, _| {
+            compared.push(slot)
+        });
+        assert_eq!(compared, [3, 299, 301]);
         assert_eq!(vectors.insert(1_000, &of(1), 0.01), rows[5]);
         let kept = vectors.compacted(|slot| slot.checked_sub(300), |_, _| {});
         assert_eq!(kept.len(), 301);

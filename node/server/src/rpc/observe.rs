@@ -86,7 +86,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ObserveRequest) -> Res
             .and_then(|position| u32::try_from(position).ok())
     };
     let over_limit = extraction.over_limit;
-    let redactions = extraction.redactions;
+    let secrets_left_out = extraction.redactions;
     let links = extraction.links.iter().filter_map(new_link).collect();
     let memories: Vec<NewMemory> = extraction
         .drafts
@@ -117,7 +117,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ObserveRequest) -> Res
     if over_limit {
         reply.extraction_errors.push("extraction_limit".to_owned());
     }
-    reply.redactions = redactions;
+    reply.secrets_left_out = secrets_left_out;
     Ok(reply)
 }
 
@@ -134,7 +134,12 @@ pub(super) fn checked_moment(given: Option<i64>, now: Millis) -> Result<Millis, 
 }
 
 /// Extraction takes up to 50 ms for the longest texts, so it runs beside the async threads.
-async fn extracted(call: &Call, user: &str, assistant: &str, observed_at: Millis) -> Result<Extraction, CallError> {
+pub(super) async fn extracted(
+    call: &Call,
+    user: &str,
+    assistant: &str,
+    observed_at: Millis,
+) -> Result<Extraction, CallError> {
     let (user, assistant, author) = (user.to_owned(), assistant.to_owned(), call.principal.0.clone());
     call.engine
         .blocking(move |_| {
@@ -149,6 +154,7 @@ async fn extracted(call: &Call, user: &str, assistant: &str, observed_at: Millis
         .await
 }
 
+/// The command form of a link between drafts.
 pub(super) fn new_link(link: &waggle_memory::extract::DraftLink) -> Option<NewLink> {
     Some(NewLink {
         id: plan::new_link_id(),
@@ -207,6 +213,7 @@ async fn answer(call: &Call, remembered: Remembered) -> Result<ObserveReply, Cal
             conflicts: views::links(rows, &remembered.conflicts),
             extraction_errors: Vec::new(),
             redactions: 0,
+            secrets_left_out: 0,
             scope_note,
         })
     })

@@ -35,9 +35,12 @@ const RECENT: i64 = 7 * Millis::DAY;
 pub(super) async fn handle(engine: &Arc<Engine>, request: PrimeRequest) -> Result<PrimeReply, CallError> {
     let call = Call::new(engine, request.context.clone())?;
     let scope = wire::scope_of(request.scope.clone())?;
-    if !request.bounded {
-        call.linearize().await?;
-    }
+    let applied_index = if request.bounded {
+        request.read_after_index
+    } else {
+        call.linearize().await?
+    };
+    let shard = call.shard;
     let by_query = !request.query.trim().is_empty();
     let mut recalled = recall(engine, &request, if by_query { &[] } else { &BINDING }).await?;
     if !by_query {
@@ -48,7 +51,13 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: PrimeRequest) -> Resul
     call.read(move |engine, rows| {
         let now = engine.clock.wall();
         let brief = Brief::compose(rows, &scope, &recalled, by_query, now);
-        Ok(brief.reply(rows, &request, recalled, now))
+        let mut reply = brief.reply(rows, &request, recalled, now);
+        reply.read_at = Some(ReadPoint {
+            shard: shard.0,
+            applied_index,
+            stamp: now.0,
+        });
+        Ok(reply)
     })
     .await
 }
@@ -126,6 +135,19 @@ impl Brief {
         }
     }
 
+    fn unknown_project(&self, rows: TenantRows<'_>) -> String {
+        let similar = views::similar_names(&self.project, rows.projects(1_000).into_iter().map(|p| p.name));
+        if similar.is_empty() {
+            format!("no project '{}' is known", self.project)
+        } else {
+            format!(
+                "no project '{}' is known; similar: {}",
+                self.project,
+                similar.join(", ")
+            )
+        }
+    }
+
     fn reply(
         self,
         rows: TenantRows<'_>,
@@ -188,17 +210,15 @@ impl Brief {
         } else {
             Vec::new()
         };
+        let mut warnings = Vec::new();
         let (empty_reason, hint) = match (shown.is_empty() && turns.is_empty(), self.known) {
-            (false, _) => (String::new(), String::new()),
-            (true, false) => {
-                let similar = views::similar_names(&self.project, rows.projects(1_000).into_iter().map(|p| p.name));
-                let hint = format!(
-                    "no project '{}' is known; similar: {}",
-                    self.project,
-                    similar.join(", ")
-                );
-                ("scope_unknown".to_owned(), hint)
+            (false, true) => (String::new(), String::new()),
+            // Tenant-wide memories are shown, but a misspelt name must not go unnoticed.
+            (false, false) => {
+                warnings.push("scope_unknown".to_owned());
+                (String::new(), self.unknown_project(rows))
             }
+            (true, false) => ("scope_unknown".to_owned(), self.unknown_project(rows)),
             (true, true) => (why, why_hint),
         };
         PrimeReply {
@@ -211,11 +231,8 @@ impl Brief {
             total_in_scope: self.total,
             empty_reason,
             hint,
-            warnings: Vec::new(),
-            read_at: Some(ReadPoint {
-                stamp: now.0,
-                ..ReadPoint::default()
-            }),
+            warnings,
+            read_at: None,
         }
     }
 }

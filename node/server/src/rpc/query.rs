@@ -11,12 +11,13 @@ use waggle_memory::tables::Item;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
 use waggle_memory::time_words::{TimeIntent, TimeOrder, interpret};
+use waggle_memory::transcript::Counters;
 use waggle_proto::wire::{
     self, AnswerExplain, Interpretation, QueryReply, QueryRequest, ReadPoint, query_request::Mode,
 };
 use waggle_recall::index::{Filter, IndexAnswer, IndexQuery, Items, Preferences, QueryVector, StateFilter};
 
-use super::hits::{Assembly, Shown, order_by_time};
+use super::hits::{Assembly, Shown, order_by_time, words_of};
 use super::views;
 use crate::call::Call;
 use crate::engine::Engine;
@@ -205,6 +206,7 @@ pub(super) fn answer(
         at: asked.as_of.unwrap_or(asked.now),
         recorded_by: [asked.as_of, asked.known_at].into_iter().flatten().min(),
         closed_too: asked.include_invalidated || asked.intent.include_closed,
+        words: words_of(&asked.query),
         project: projects.as_ref().and_then(|projects| projects.first().cloned()),
     };
     let hits = std::mem::take(&mut found.hits);
@@ -335,16 +337,15 @@ fn interpretation(asked: &Asked, period_empty: bool) -> Interpretation {
     }
 }
 
-/// Memories in scope, from counters.
+/// Memories in scope that were not ended, from counters.
 pub(super) fn total_in_scope(rows: TenantRows<'_>, asked: &Asked) -> u64 {
-    let of = |project: &str| rows.project(project).map_or(0, |project| project.counters.memories());
-    if asked.scope.project_key().is_empty() {
-        rows.state().counters.memories()
-    } else if asked.strict_scope {
-        of(&asked.scope.project)
-    } else {
-        of(&asked.scope.project) + of("")
-    }
+    let open = |counters: &Counters| counters.memories().saturating_sub(counters.memories_closed);
+    let of = |project: &str| rows.project(project).map_or(0, |project| open(&project.counters));
+    let Some(projects) = asked.projects(rows) else {
+        return open(&rows.state().counters);
+    };
+    let own: u64 = projects.iter().filter(|key| !key.is_empty()).map(|key| of(key)).sum();
+    if asked.strict_scope { own } else { own + of("") }
 }
 
 /// The machine-readable reason of an empty answer, and what to do about it.

@@ -1,5 +1,6 @@
 //! list_context_scopes: what was used, most recently used first.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use waggle_memory::scope::name_key;
@@ -11,8 +12,10 @@ use crate::call::Call;
 use crate::engine::Engine;
 use crate::error::CallError;
 
-/// Most projects, agents and sessions of one answer, each.
+/// Most projects, agents and sessions of one answer, each: the most recently used.
 const LISTED_MAX: usize = 1_000;
+/// Most of each that are looked at. They are kept by name, so finding the latest used means looking at all.
+const LOOKED_AT_MAX: usize = 20_000;
 
 pub(super) async fn handle(engine: &Arc<Engine>, request: ListScopesRequest) -> Result<ListScopesReply, CallError> {
     let call = Call::new(engine, request.context)?;
@@ -25,21 +28,31 @@ fn listed(rows: TenantRows<'_>, project: &str) -> ListScopesReply {
     let chosen = (!project_key.is_empty()).then_some(project_key.as_str());
     let mut projects: Vec<Project> = match chosen {
         Some(_) => rows.project(project).into_iter().collect(),
-        None => rows.projects(LISTED_MAX),
+        None => rows.projects(LOOKED_AT_MAX),
     };
     projects.sort_by_key(|project| std::cmp::Reverse(project.last_used_at));
-    let mut sessions: Vec<Session> = rows.sessions(chosen, LISTED_MAX);
-    sessions.retain(|session| !session.session_id.is_empty());
-    sessions.sort_by_key(|session| std::cmp::Reverse(session.last_used_at));
-    let mut agents = rows.agents(LISTED_MAX);
+    let mut sessions: Vec<Session> = rows.sessions(chosen, LOOKED_AT_MAX);
+    let mut agents = rows.agents(LOOKED_AT_MAX);
     if chosen.is_some() {
-        agents.retain(|agent| sessions.iter().any(|session| session.agents.contains(&agent.name)));
+        // Also those that never named a session: they are noted at the one without a name.
+        let here: BTreeSet<String> = sessions
+            .iter()
+            .flat_map(|session| session.agents.iter().map(|agent| name_key(agent)))
+            .collect();
+        agents.retain(|agent| here.contains(&name_key(&agent.name)));
     }
     agents.sort_by_key(|agent| std::cmp::Reverse(agent.last_used_at));
+    sessions.retain(|session| !session.session_id.is_empty());
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.last_used_at));
+    let truncated = [projects.len(), sessions.len(), agents.len()]
+        .iter()
+        .any(|found| *found > LISTED_MAX);
+    projects.truncate(LISTED_MAX);
+    sessions.truncate(LISTED_MAX);
+    agents.truncate(LISTED_MAX);
     let mut namespaces: Vec<String> = projects.iter().map(|project| project.namespace.clone()).collect();
     namespaces.sort();
     namespaces.dedup();
-    let truncated = [projects.len(), sessions.len(), agents.len()].contains(&LISTED_MAX);
     ListScopesReply {
         projects: projects
             .into_iter()

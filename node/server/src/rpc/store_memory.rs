@@ -124,9 +124,17 @@ pub(super) fn possible(near: &Near) -> PossibleDuplicate {
 
 /// What became of one memory of a Remember, with the memory as it is now.
 pub(super) fn stored_view(rows: TenantRows<'_>, stored: &StoredMemory, now: Millis) -> Option<wire::StoredMemory> {
-    let memory = rows.memory(stored.id)?;
+    // A retried request may ask about a memory that was erased in the meantime: its id is still the answer.
+    let view = match rows.memory(stored.id) {
+        Some(memory) => views::full(rows, &memory, now),
+        None => wire::Memory {
+            id: stored.id.bytes().to_vec(),
+            state: "deleted".to_owned(),
+            ..wire::Memory::default()
+        },
+    };
     Some(wire::StoredMemory {
-        memory: Some(views::full(rows, &memory, now)),
+        memory: Some(view),
         created: stored.merged.is_none(),
         dedup_reason: stored.merged.map(|reason| reason.word().to_owned()).unwrap_or_default(),
         similarity_thousandths: stored.similarity_thousandths,
@@ -177,7 +185,7 @@ pub(super) fn checked_tags(tags: Vec<String>) -> Result<Vec<String>, CallError> 
 }
 
 /// The namespace of a project: its name if that is a legal path, else `default`.
-pub(super) fn namespace_of(project: &str) -> String {
+pub(crate) fn namespace_of(project: &str) -> String {
     let key = name_key(project);
     let segments: Vec<&str> = key.split('/').collect();
     let legal_segment = |segment: &&str| {

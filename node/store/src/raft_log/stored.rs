@@ -93,7 +93,6 @@ pub(super) fn scan(
     };
     let mut options = ReadOptions::default();
     options.set_iterate_upper_bound(upper);
-    options.set_total_order_seek(true);
     let mut rows = database
         .rocks()
         .raw_iterator_cf_opt(database.family(Family::RaftLog)?, options);

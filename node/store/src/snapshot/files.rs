@@ -71,7 +71,6 @@ pub(super) fn write_rows(
     let mut options = ReadOptions::default();
     options.set_snapshot(view);
     options.set_iterate_upper_bound(end);
-    options.set_total_order_seek(true);
     // A pass over everything must not push out what requests use.
     options.fill_cache(false);
     let mut stored = database.rocks().raw_iterator_cf_opt(database.family(family)?, options);

@@ -176,6 +176,8 @@ fn index(data: &Path, vectors: &HashMap<String, Vector>) -> Result<BTreeMap<Stri
             project_key: name.to_owned(),
             session: format!("session {}", line["session"]),
             agent_key: String::new(),
+            also_sessions: Vec::new(),
+            also_agent_keys: Vec::new(),
             speaker: String::new(),
             kind: None,
             confidence: Confidence::Explicit,

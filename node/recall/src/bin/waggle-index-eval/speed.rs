@@ -92,6 +92,8 @@ fn document(number: u32, random: &mut Random) -> Document {
         project_key: format!("p{}", number / 40 % 10),
         session: format!("session {}", number / 40),
         agent_key: format!("agent {}", number % 3),
+        also_sessions: Vec::new(),
+        also_agent_keys: Vec::new(),
         speaker: String::new(),
         kind: None,
         confidence: Confidence::Explicit,
