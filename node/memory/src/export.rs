@@ -155,11 +155,21 @@ impl<'a> Export<'a> {
         let next = Stage::Memories(Some(last.id));
         for memory in page {
             if self.contains(&memory) {
-                let record = memory_record(self.rows, memory);
+                let mut record = memory_record(self.rows, memory);
+                self.leave_out_who_is_outside(&mut record.memory);
                 self.ready.push_back(Record::Memory(Box::new(record)));
             }
         }
         next
+    }
+
+    /// A part of a graph names nobody who is not in it.
+    fn leave_out_who_is_outside(&self, memory: &mut Memory) {
+        if self.scope.is_everything() {
+            return;
+        }
+        let winner = memory.superseded_by.and_then(|winner| self.rows.memory(winner));
+        memory.superseded_by = winner.filter(|winner| self.contains(winner)).map(|winner| winner.id);
     }
 
     fn read_links(&mut self, after: Option<LinkId>) -> Stage {

@@ -230,6 +230,8 @@ pub enum ConflictReason {
     SelfLink = 7,
     /// One of its ends is not there.
     Dangling = 8,
+    /// It was merged into another memory here, and its id leads there.
+    Merged = 9,
 }
 
 impl ConflictReason {
@@ -243,6 +245,7 @@ impl ConflictReason {
         Self::OtherLink,
         Self::SelfLink,
         Self::Dangling,
+        Self::Merged,
     ];
 
     /// The number of the persisted format.
@@ -258,6 +261,7 @@ impl ConflictReason {
     /// The word of the tool surface.
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Merged => "merged",
             Self::Differs => "differs",
             Self::Erased => "erased_here",
             Self::Alive => "alive_here",

@@ -320,7 +320,7 @@ fn set_every_field(records: &mut [Record]) {
     for record in records.iter_mut() {
         let Record::Memory(record) = record else { continue };
         let MemoryRecord { memory, versions, .. } = &mut **record;
-        memory.superseded_by = Some(other);
+        memory.superseded_by = (other != memory.id).then_some(other);
         memory.source_prompt = "where it came from".to_owned();
         memory.aliases.push(Alias {
             text: format!("another wording of {}", memory.id),

@@ -153,7 +153,7 @@ fn take_in_tombstone(tx: &mut Transaction<'_>, import: &mut Import, id: MemoryId
     if tx.rows().memory(id).is_some() {
         import.report.tombstones.unchanged += 1;
         import.conflict(RecordKind::Tombstone, id.bytes(), ConflictReason::Alive, "");
-    } else if tx.rows().tombstone(id).is_some() {
+    } else if tx.rows().tombstone(id).is_some() || tx.rows().follow(id) != id {
         import.report.tombstones.unchanged += 1;
     } else {
         tx.put(TenantKey::Tombstone(id), Row::Tombstone(tombstone.clone()));

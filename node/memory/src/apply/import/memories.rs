@@ -17,6 +17,11 @@ pub(super) fn take_in(tx: &mut Transaction<'_>, import: &mut Import, record: &Me
         import.conflict(RecordKind::Memory, id.bytes(), ConflictReason::Erased, "");
         return;
     }
+    if tx.rows().follow(id) != id {
+        import.report.memories.unchanged += 1;
+        import.conflict(RecordKind::Memory, id.bytes(), ConflictReason::Merged, "");
+        return;
+    }
     let Some(there) = tx.rows().memory(id) else {
         insert(tx, import, record);
         import.report.memories.created += 1;
@@ -34,6 +39,7 @@ fn insert(tx: &mut Transaction<'_>, import: &mut Import, record: &MemoryRecord) 
     turns::enter(tx, &record.memory);
     let namespace = tx.project_mut(&record.memory.scope.project_key()).namespace.clone();
     let memory = Memory {
+        superseded_by: record.memory.superseded_by.filter(|winner| *winner != record.memory.id),
         namespace,
         tags: sorted(&record.memory.tags),
         link_count: 0,
@@ -75,6 +81,7 @@ fn unite(tx: &mut Transaction<'_>, import: &mut Import, there: &Memory, record: 
         }
         there.clone()
     };
+    new.superseded_by = new.superseded_by.filter(|winner| *winner != new.id);
     unite_aliases(&mut new, &file.aliases);
     let evidence_came = unite_evidence(tx, import, &mut new, record);
     let versions_came = unite_versions(tx, &new, &record.versions);
