@@ -11,6 +11,7 @@ pub const ERROR_CODES: &[(&str, u16)] = &[
     ("hash_verification_failed", 400),
     ("dangling_edge", 400),
     ("secrets_found", 400),
+    ("confirm_required", 400),
     ("malformed_request", 400),
     ("authentication_failed", 401),
     ("authorization_failed", 403),

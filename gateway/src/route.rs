@@ -17,6 +17,7 @@ use waggle_config::limits::RPC_BYTES_MAX;
 use waggle_memory::id::TenantId;
 use waggle_memory::meta::{NodeId, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::history_service_client::HistoryServiceClient;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
 use waggle_proto::wire::transfer_service_client::TransferServiceClient;
@@ -84,13 +85,32 @@ impl Cluster {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        self.owner(caller, call, |channel, context, left| {
+        let send = |channel, context, left| {
             let client = MemoryServiceClient::new(channel)
                 .max_decoding_message_size(RPC_BYTES_MAX)
                 .max_encoding_message_size(RPC_BYTES_MAX);
             send(client, context, left)
-        })
-        .await
+        };
+        self.owner(caller, call, send).await
+    }
+
+    /// As [`Self::memory`], for what became of memories.
+    pub(crate) async fn history<R, F>(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        send: impl Fn(HistoryServiceClient<Channel>, CallContext, Duration) -> F,
+    ) -> Result<R, Fault>
+    where
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let send = |channel, context, left| {
+            let client = HistoryServiceClient::new(channel)
+                .max_decoding_message_size(RPC_BYTES_MAX)
+                .max_encoding_message_size(RPC_BYTES_MAX);
+            send(client, context, left)
+        };
+        self.owner(caller, call, send).await
     }
 
     /// Calls the owner of the caller's tenant to move a whole graph. A stream that begins is not begun again.
@@ -103,15 +123,16 @@ impl Cluster {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        self.owner(caller, call, |channel, context, left| {
+        let send = |channel, context, left| {
             let client = TransferServiceClient::new(channel)
                 .max_decoding_message_size(RPC_BYTES_MAX)
                 .max_encoding_message_size(RPC_BYTES_MAX);
             send(client, context, left)
-        })
-        .await
+        };
+        self.owner(caller, call, send).await
     }
 
+    /// Sends to the owner of the caller's tenant, whichever service it is.
     async fn owner<R, F>(
         &self,
         caller: &Caller,

@@ -8,6 +8,7 @@ pub mod limits;
 
 mod command;
 mod common;
+mod history;
 mod link;
 mod malformed;
 mod memory;

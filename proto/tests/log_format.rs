@@ -239,6 +239,8 @@ fn entries_of_every_release_keep_their_bytes_and_meaning() {
         "init_cluster",
         "create_tenant",
         "create_key",
+        "canonicalize",
+        "clear",
         "revoke_key",
         "import_records",
         "delete_link",

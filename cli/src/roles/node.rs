@@ -178,6 +178,7 @@ impl RunningNode {
             let server = Server::builder()
                 .add_service(services.memory())
                 .add_service(services.transfer())
+                .add_service(services.history())
                 .add_service(services.meta());
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
@@ -202,6 +203,7 @@ impl RunningNode {
             .layer(InterceptorLayer::new(known_peer))
             .add_service(services.memory())
             .add_service(services.transfer())
+            .add_service(services.history())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
             if let Err(error) = server

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use waggle_memory::id::{EvidenceId, MemoryId, Principal, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Role};
-use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
+use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::record::{MemoryRecord, Redirect};
 use waggle_memory::scope::Scope;
 use waggle_memory::statement::Fingerprint;
@@ -110,6 +110,7 @@ pub(crate) struct TombstoneShape {
     author: String,
     deleted_at: Text<Millis>,
     deleted_edges: u32,
+    erased: Option<ErasedShape>,
     id: Text<MemoryId>,
     receipt: String,
     turns_kept: u32,
@@ -317,12 +318,71 @@ impl From<RedirectShape> for Redirect {
     }
 }
 
+/// What is left of an erased memory.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ErasedShape {
+    agent_id: String,
+    content_hash: Text<ContentHash>,
+    node_type: Text<Kind>,
+    project: String,
+    recorded_at: Text<Millis>,
+    session_id: String,
+}
+
+/// 128 bits as hexadecimal digits.
+#[derive(Clone, Copy)]
+struct ContentHash([u8; 16]);
+
+impl json::Word for ContentHash {
+    fn expected() -> String {
+        "32 hexadecimal digits".to_owned()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        json::from_hex(text).map(Self)
+    }
+
+    fn show(&self) -> String {
+        json::hex(&self.0)
+    }
+}
+
+impl From<&Erased> for ErasedShape {
+    fn from(erased: &Erased) -> Self {
+        Self {
+            agent_id: erased.scope.agent_id.clone(),
+            content_hash: Text(ContentHash(erased.content_hash)),
+            node_type: Text(erased.kind),
+            project: erased.scope.project.clone(),
+            recorded_at: Text(erased.recorded_at),
+            session_id: erased.scope.session_id.clone(),
+        }
+    }
+}
+
+impl From<ErasedShape> for Erased {
+    fn from(shape: ErasedShape) -> Self {
+        Self {
+            scope: Scope {
+                project: shape.project,
+                agent_id: shape.agent_id,
+                session_id: shape.session_id,
+            },
+            kind: shape.node_type.0,
+            recorded_at: shape.recorded_at.0,
+            content_hash: shape.content_hash.0.0,
+        }
+    }
+}
+
 impl TombstoneShape {
     pub(crate) fn new(id: MemoryId, tombstone: &Tombstone) -> Self {
         Self {
             author: tombstone.author.0.clone(),
             deleted_at: Text(tombstone.deleted_at),
             deleted_edges: tombstone.deleted_links,
+            erased: tombstone.of.as_ref().map(ErasedShape::from),
             id: Text(id),
             receipt: tombstone.receipt.clone(),
             turns_kept: tombstone.turns_kept,
@@ -336,6 +396,7 @@ impl TombstoneShape {
             receipt: self.receipt,
             deleted_links: self.deleted_edges,
             turns_kept: self.turns_kept,
+            of: self.erased.map(Erased::from),
         };
         (self.id.0, tombstone)
     }

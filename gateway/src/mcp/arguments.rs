@@ -25,6 +25,7 @@ enum Argument {
     Flag(bool),
     Texts(Vec<String>),
     Id([u8; 16]),
+    Ids(Vec<Vec<u8>>),
     Time(Millis),
 }
 
@@ -132,6 +133,14 @@ impl Arguments {
         }
     }
 
+    /// The bytes of several ids.
+    pub(crate) fn ids(&self, name: &str) -> &[Vec<u8>] {
+        match self.values.get(name) {
+            Some(Argument::Ids(ids)) => ids,
+            _ => &[],
+        }
+    }
+
     /// The bytes of an id; empty where none was given, as on the wire.
     pub(crate) fn id(&self, name: &str) -> Vec<u8> {
         self.optional_id(name).map(Vec::from).unwrap_or_default()
@@ -161,7 +170,7 @@ fn default_of(field: &Field) -> Option<Argument> {
         FieldKind::Integer { default, .. } => default.map(Argument::Integer),
         FieldKind::Number { default, .. } => default.map(Argument::Number),
         FieldKind::Flag { default } => Some(Argument::Flag(*default)),
-        FieldKind::Texts { .. } | FieldKind::Words { .. } | FieldKind::Id | FieldKind::Time => None,
+        FieldKind::Texts { .. } | FieldKind::Words { .. } | FieldKind::Id | FieldKind::Ids { .. } | FieldKind::Time => None,
     }
 }
 
@@ -231,22 +240,11 @@ fn check_value(field: &Field, value: &Value, now: Millis) -> Result<Argument, Fa
                 .collect::<Result<_, _>>()?;
             Ok(Argument::Texts(words))
         }
-        FieldKind::Id => {
-            let text = value
-                .as_str()
-                .ok_or_else(|| wrong_type(field.name, "a string", value))?;
-            // Only the usual form: the library would also read braces and URNs.
-            match Uuid::try_parse(text) {
-                Ok(id) if text.len() == 36 => Ok(Argument::Id(id.into_bytes())),
-                _ => Err(Fault::validation(
-                    field.name,
-                    format!(
-                        "field '{}' is '{}', not an id; use the id of an answer, such as 0197c1f2-7a64-7000-8000-2f1d3c5e7a90",
-                        field.name,
-                        quoted(text)
-                    ),
-                )),
-            }
+        FieldKind::Id => check_id(field.name, value).map(Argument::Id),
+        FieldKind::Ids { items_max } => {
+            let items = list(field.name, value, *items_max)?.iter();
+            let ids = items.map(|item| check_id(field.name, item).map(Vec::from));
+            ids.collect::<Result<_, _>>().map(Argument::Ids)
         }
         FieldKind::Time => {
             let text = value
@@ -259,6 +257,21 @@ fn check_value(field: &Field, value: &Value, now: Millis) -> Result<Argument, Fa
                 )
             })
         }
+    }
+}
+
+fn check_id(name: &str, value: &Value) -> Result<[u8; 16], Fault> {
+    let text = value.as_str().ok_or_else(|| wrong_type(name, "a string", value))?;
+    // Only the usual form: the library would also read braces and URNs.
+    match Uuid::try_parse(text) {
+        Ok(id) if text.len() == 36 => Ok(id.into_bytes()),
+        _ => Err(Fault::validation(
+            name,
+            format!(
+                "field '{name}' is '{}', not an id; use the id of an answer, such as 0197c1f2-7a64-7000-8000-2f1d3c5e7a90",
+                quoted(text)
+            ),
+        )),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The one table of tools: names, scopes, hints, paths and fields. Schemas, argument checks, tool lists and the
 //! capabilities answer are all read from it, so they cannot differ.
 
+mod history;
+
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -46,13 +48,20 @@ impl ToolSet {
 /// A tool, by the code that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolKind {
+    CanonicalizeNode,
+    ClearAll,
+    ClearProject,
+    ClearSession,
     DeleteNode,
     ExportGraphBackup,
     ExportMarkdownVault,
+    GetNodeHistory,
     GetRelated,
     GetStats,
+    GraphDiff,
     ImportGraphBackup,
     ImportMarkdownVault,
+    ListConflicts,
     ListContextScopes,
     MemoryCapabilities,
     ObserveConversation,
@@ -61,6 +70,7 @@ pub(crate) enum ToolKind {
     ResolveConflict,
     StoreEdge,
     StoreNode,
+    Timeline,
     UpdateNode,
 }
 
@@ -171,6 +181,10 @@ pub(crate) enum FieldKind {
     },
     /// A UUID.
     Id,
+    /// Several of them.
+    Ids {
+        items_max: usize,
+    },
     Time,
 }
 
@@ -232,6 +246,7 @@ impl Field {
             FieldKind::Words { allowed, .. } => {
                 json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
             }
+            FieldKind::Ids { .. } => json!({"type": "array", "items": {"type": "string"}}),
             FieldKind::Id | FieldKind::Time => json!({"type": "string"}),
         };
         if !self.description.is_empty()
@@ -251,7 +266,11 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 16] = [
+pub(crate) static TOOLS: [ToolSpec; 24] = [
+    history::CANONICALIZE_NODE,
+    history::CLEAR_ALL,
+    history::CLEAR_PROJECT,
+    history::CLEAR_SESSION,
     ToolSpec {
         kind: ToolKind::DeleteNode,
         name: "delete_node",
@@ -289,6 +308,7 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         core: false,
         fields: &[fields::SCOPE, fields::EXPORT_PATHS],
     },
+    history::GET_NODE_HISTORY,
     ToolSpec {
         kind: ToolKind::GetRelated,
         name: "get_related",
@@ -311,6 +331,7 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         core: false,
         fields: &[fields::PROJECT],
     },
+    history::GRAPH_DIFF,
     ToolSpec {
         kind: ToolKind::ImportGraphBackup,
         name: "import_graph_backup",
@@ -331,6 +352,7 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         core: false,
         fields: &[fields::IMPORT_SOURCE, fields::IMPORT_DRY_RUN, fields::IMPORT_PATHS],
     },
+    history::LIST_CONFLICTS,
     ToolSpec {
         kind: ToolKind::ListContextScopes,
         name: "list_context_scopes",
@@ -415,6 +437,7 @@ pub(crate) static TOOLS: [ToolSpec; 16] = [
         core: true,
         fields: &[fields::STORE_NODE, fields::SCOPE, fields::VALIDITY],
     },
+    history::TIMELINE,
     ToolSpec {
         kind: ToolKind::UpdateNode,
         name: "update_node",
@@ -438,6 +461,7 @@ const NAME_ALIASES: &[(&str, ToolKind)] = &[
     ("aggregate_graph", ToolKind::QueryGraph),
     ("assemble_context", ToolKind::PrimeContext),
     ("build_context", ToolKind::PrimeContext),
+    ("canonicalize", ToolKind::CanonicalizeNode),
     ("debug_retrieval", ToolKind::QueryGraph),
     ("recursive_context", ToolKind::PrimeContext),
     ("rlm_context", ToolKind::PrimeContext),

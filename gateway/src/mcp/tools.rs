@@ -2,14 +2,19 @@
 
 pub(crate) mod fields;
 
+mod canonicalize_node;
+mod clear;
 mod delete_node;
 mod export_graph_backup;
 mod export_markdown_vault;
 mod exports;
+mod get_node_history;
 mod get_related;
 pub(crate) mod get_stats;
+mod graph_diff;
 pub(crate) mod import_graph_backup;
 mod import_markdown_vault;
+mod list_conflicts;
 mod list_context_scopes;
 mod memory_capabilities;
 mod observe_conversation;
@@ -18,11 +23,13 @@ mod query_graph;
 mod resolve_conflict;
 mod store_edge;
 mod store_node;
+mod timeline;
 mod update_node;
 
 use std::sync::Arc;
 
 use waggle_memory::time::Millis;
+use waggle_proto::wire::clear_request::What;
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -73,9 +80,16 @@ impl ToolCall<'_> {
             ToolKind::ExportMarkdownVault => export_markdown_vault::run(&self).await?,
             ToolKind::ImportMarkdownVault => import_markdown_vault::run(&self).await?,
             ToolKind::ImportGraphBackup => import_graph_backup::run(&self).await?,
+            ToolKind::CanonicalizeNode => canonicalize_node::run(&self).await?,
+            ToolKind::ClearAll => clear::run(&self, What::All).await?,
+            ToolKind::ClearProject => clear::run(&self, What::Project).await?,
+            ToolKind::ClearSession => clear::run(&self, What::Session).await?,
             ToolKind::DeleteNode => delete_node::run(&self).await?,
+            ToolKind::GetNodeHistory => get_node_history::run(&self).await?,
             ToolKind::GetRelated => get_related::run(&self).await?,
             ToolKind::GetStats => get_stats::run(&self).await?,
+            ToolKind::GraphDiff => graph_diff::run(&self).await?,
+            ToolKind::ListConflicts => list_conflicts::run(&self).await?,
             ToolKind::ListContextScopes => list_context_scopes::run(&self).await?,
             ToolKind::MemoryCapabilities => memory_capabilities::run(&self)?,
             ToolKind::ObserveConversation => observe_conversation::run(&self).await?,
@@ -84,6 +98,7 @@ impl ToolCall<'_> {
             ToolKind::ResolveConflict => resolve_conflict::run(&self).await?,
             ToolKind::StoreEdge => store_edge::run(&self).await?,
             ToolKind::StoreNode => store_node::run(&self).await?,
+            ToolKind::Timeline => timeline::run(&self).await?,
             ToolKind::UpdateNode => update_node::run(&self).await?,
         };
         let link = answer.link.clone();

@@ -198,7 +198,25 @@ pub(crate) fn full_node(memory: &wire::Memory, tenant: &str) -> Fields {
         )
 }
 
-fn evidence(evidence: &wire::Evidence) -> Value {
+/// What is left of an erased memory.
+pub(crate) fn tombstone(tombstone: &wire::Tombstone) -> Value {
+    let scope = tombstone.scope.clone().unwrap_or_default();
+    let hash: String = tombstone.content_hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    Fields::default()
+        .with("id", id(&tombstone.id))
+        .with("deleted", true)
+        .with("deleted_at", time(tombstone.deleted_at))
+        .with("author", tombstone.author.as_str())
+        .with("receipt", tombstone.receipt.as_str())
+        .with("content_hash", hash)
+        .with_if(tombstone.kind > 0, "node_type", kind(tombstone.kind))
+        .with("project", scope.project)
+        .with("agent_id", scope.agent_id)
+        .with("session_id", scope.session_id)
+        .value()
+}
+
+pub(crate) fn evidence(evidence: &wire::Evidence) -> Value {
     let turn = !evidence.turn_id.is_empty();
     let scope = evidence.scope.clone().unwrap_or_default();
     Fields::default()

@@ -12,6 +12,7 @@ use tonic::{Code, Request, Response, Status};
 use waggle_gateway::keys::ApiKeyText;
 use waggle_memory::meta::{KeyScopes, Slot};
 use waggle_proto::wire::error_detail::Family;
+use waggle_proto::wire::history_service_server::{HistoryService, HistoryServiceServer};
 use waggle_proto::wire::memory_service_server::{MemoryService, MemoryServiceServer};
 use waggle_proto::wire::meta_service_server::{MetaService, MetaServiceServer};
 use waggle_proto::wire::transfer_service_server::TransferServiceServer;
@@ -24,6 +25,7 @@ pub struct Stub {
     pub keys: Mutex<BTreeMap<String, (KeyInfo, Vec<u8>)>>,
     pub contexts: Mutex<Vec<CallContext>>,
     pub queries: Mutex<Vec<QueryRequest>>,
+    pub diffs: Mutex<Vec<DiffRequest>>,
     /// Memories that a query finds.
     pub memories: Mutex<Vec<Memory>>,
     /// Failures answered before anything else, first one first.
@@ -133,6 +135,7 @@ pub async fn serve(stub: Arc<Stub>) -> Channel {
     let services = Server::builder()
         .add_service(MemoryServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(TransferServiceServer::new(Shared(Arc::clone(&stub))))
+        .add_service(HistoryServiceServer::new(Shared(Arc::clone(&stub))))
         .add_service(MetaServiceServer::new(Shared(stub)));
     tokio::spawn(services.serve_with_incoming(incoming));
     let connector = tower::service_fn(move |_: http::Uri| {
@@ -368,6 +371,138 @@ impl MemoryService for Shared {
             most_recent: vec![memory(1, 40)],
             ..StatsReply::default()
         }))
+    }
+}
+
+#[tonic::async_trait]
+impl HistoryService for Shared {
+    async fn history(&self, request: Request<HistoryRequest>) -> Answer<HistoryReply> {
+        let request = request.into_inner();
+        self.0.enter(request.context)?;
+        if request.id == uuid_bytes(99) {
+            return Ok(Response::new(HistoryReply {
+                tombstone: Some(tombstone(99)),
+                ..HistoryReply::default()
+            }));
+        }
+        let version = |number: u32| Version {
+            version: number,
+            recorded_at: T0 + i64::from(number),
+            author: format!("key:k{number}"),
+            reason: "update".to_owned(),
+            changed: vec!["content".to_owned()],
+            label: "Memory 1".to_owned(),
+            content: format!("text {number} {}", "x".repeat(200)),
+            kind: 1,
+            ..Version::default()
+        };
+        Ok(Response::new(HistoryReply {
+            memory: Some(memory(1, 40)),
+            redirected_from: uuid_bytes(8),
+            versions: (1..=30).rev().map(version).collect(),
+            evidence: (0..10)
+                .map(|n| Evidence {
+                    id: uuid_bytes(200 + n),
+                    text: format!("said {n}"),
+                    ..Evidence::default()
+                })
+                .collect(),
+            conflicts: vec![link(70, 1, 2, 2)],
+            related: self.0.memories.lock().expect("memories").clone(),
+            links: vec![link(70, 1, 2, 2)],
+            more: false,
+        }))
+    }
+
+    async fn timeline(&self, request: Request<TimelineRequest>) -> Answer<TimelineReply> {
+        let request = request.into_inner();
+        self.0.enter(request.context)?;
+        let items = (0..u64::from(request.limit)).map(|number| TimelineItem {
+            kind: "node_created".to_owned(),
+            at: T0,
+            label: format!("Memory {number}"),
+            memory_id: uuid_bytes(number),
+            author: "key:k".to_owned(),
+            number,
+            ..TimelineItem::default()
+        });
+        Ok(Response::new(TimelineReply {
+            items: items.collect(),
+            until: request.until.unwrap_or(T0),
+            more: false,
+        }))
+    }
+
+    async fn list_conflicts(&self, request: Request<ListConflictsRequest>) -> Answer<ListConflictsReply> {
+        let request = request.into_inner();
+        self.0.enter(request.context)?;
+        let conflicts = (0..u64::from(request.limit)).map(|number| Conflict {
+            link: Some(link(300 + number, 1, 2, 2)),
+            source: Some(memory(1, 40)),
+            target: Some(memory(2, 40)),
+        });
+        Ok(Response::new(ListConflictsReply {
+            conflicts: conflicts.collect(),
+            until: T0,
+            more: false,
+        }))
+    }
+
+    async fn diff(&self, request: Request<DiffRequest>) -> Answer<DiffReply> {
+        let request = request.into_inner();
+        self.0.enter(request.context.clone())?;
+        let reply = DiffReply {
+            since: request.since,
+            until: request.until.unwrap_or(T0 + 5),
+            added: self.0.memories.lock().expect("memories").clone(),
+            deleted: vec![tombstone(99)],
+            contradictions: vec![link(70, 1, 2, 2)],
+            counts: Some(DiffCounts {
+                deleted: 1,
+                ..DiffCounts::default()
+            }),
+            ..DiffReply::default()
+        };
+        self.0.diffs.lock().expect("diffs").push(request);
+        Ok(Response::new(reply))
+    }
+
+    async fn canonicalize(&self, request: Request<CanonicalizeRequest>) -> Answer<CanonicalizeReply> {
+        let request = request.into_inner();
+        self.0.enter(request.context)?;
+        Ok(Response::new(CanonicalizeReply {
+            memory: Some(memory(1, 40)),
+            merged: request.ids,
+            links_moved: 2,
+            ..CanonicalizeReply::default()
+        }))
+    }
+
+    async fn clear(&self, request: Request<ClearRequest>) -> Answer<ClearReply> {
+        let request = request.into_inner();
+        self.0.enter(request.context)?;
+        if !request.confirm && !request.dry_run {
+            return Err(failure("confirm_required", Family::Rejected));
+        }
+        Ok(Response::new(ClearReply {
+            memories_by_kind: vec![0, 3, 0, 0, 0, 1],
+            turns: 7,
+            dry_run: request.dry_run,
+            receipt: if request.dry_run { String::new() } else { "cleared-1".to_owned() },
+            ..ClearReply::default()
+        }))
+    }
+}
+
+fn tombstone(number: u64) -> Tombstone {
+    Tombstone {
+        id: uuid_bytes(number),
+        deleted_at: T0,
+        author: "key:k".to_owned(),
+        receipt: format!("erased-{number}"),
+        kind: 5,
+        content_hash: vec![7; 16],
+        ..Tombstone::default()
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! One command, one file. Every command checks first and writes afterwards, so a rejection leaves nothing behind.
 
+mod canonicalize;
+mod changes;
+mod clear;
 mod conflicts;
 mod delete;
 mod duplicates;
@@ -76,6 +79,8 @@ fn execute(tables: &mut dyn Tables, stamp: Stamp, entry: &Entry, effects: &mut E
         Command::StoreLink(command) => links::apply_store_link(&mut tx, command),
         Command::ResolveConflict(command) => resolve::apply_resolve(&mut tx, command),
         Command::ImportRecords(command) => import::apply_import(&mut tx, command),
+        Command::Canonicalize(command) => canonicalize::apply_canonicalize(&mut tx, command),
+        Command::Clear(command) => Ok(clear::apply_clear(&mut tx, command)),
         Command::AttachVectors(command) => Ok(vectors::apply_attach(&mut tx, command)),
         _ => Ok(Outcome::Done),
     }?;

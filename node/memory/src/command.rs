@@ -1,6 +1,7 @@
 //! Replicated intents. A command has no behaviour: everything uncertain (ids, times, vectors, extracted drafts) was
 //! decided before the proposal and is carried inside. `apply` gives each its effect.
 
+use crate::clear::Clear;
 use crate::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
 use crate::import::ImportRecords;
 use crate::kind::{Confidence, Kind, Origin, Relationship, Role};
@@ -79,6 +80,10 @@ pub enum Command {
         /// None for an operator of the whole cluster, else the tenant whose key it must be.
         of_tenant: Option<TenantId>,
     },
+    /// Merge memories into one by hand.
+    Canonicalize(Canonicalize),
+    /// One step of erasing a scope.
+    Clear(Clear),
 }
 
 impl Command {
@@ -92,6 +97,8 @@ impl Command {
             Self::ResolveConflict(c) => Some(&c.tenant),
             Self::AttachVectors(c) => Some(&c.tenant),
             Self::ImportRecords(c) => Some(&c.tenant),
+            Self::Canonicalize(c) => Some(&c.tenant),
+            Self::Clear(c) => Some(&c.tenant),
             Self::ExpireRequests { .. }
             | Self::InitCluster(_)
             | Self::CreateTenant(_)
@@ -332,6 +339,22 @@ pub struct ResolveConflict {
     pub note: String,
     /// When the loser ended; None = now.
     pub valid_to: Option<Millis>,
+}
+
+/// A deliberate merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonicalize {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Merged away, in this order; at most [`Canonicalize::MEMORIES_MAX`].
+    pub memories: Vec<MemoryId>,
+    /// What stays.
+    pub canonical: MemoryId,
+}
+
+impl Canonicalize {
+    /// Most memories merged by one command.
+    pub const MEMORIES_MAX: usize = 50;
 }
 
 /// Vectors that follow their text.

@@ -1,11 +1,11 @@
-//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, tombstones, each
-//! by id. The same rows give the same records in the same order.
+//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, redirects,
+//! tombstones, each by id. The same rows give the same records in the same order.
 
 use std::collections::VecDeque;
 
 use crate::id::{LinkId, MemoryId, TurnId};
 use crate::memory::Memory;
-use crate::record::{MemoryRecord, Record};
+use crate::record::{MemoryRecord, Record, Redirect};
 use crate::scope::name_key;
 use crate::tables::typed::TenantRows;
 
@@ -73,6 +73,7 @@ enum Stage {
     Turns(Option<TurnId>),
     Memories(Option<MemoryId>),
     Links(Option<LinkId>),
+    Redirects(Option<MemoryId>),
     Tombstones(Option<MemoryId>),
     Done,
 }
@@ -103,7 +104,9 @@ impl<'a> Export<'a> {
                 Stage::Memories(after) if self.kinds.graph => self.read_memories(after),
                 Stage::Memories(_) => Stage::Links(None),
                 Stage::Links(after) if self.kinds.graph => self.read_links(after),
-                Stage::Links(_) => Stage::Tombstones(None),
+                Stage::Links(_) => Stage::Redirects(None),
+                Stage::Redirects(after) if self.kinds.graph => self.read_redirects(after),
+                Stage::Redirects(_) => Stage::Tombstones(None),
                 Stage::Tombstones(after) if self.kinds.tombstones && self.scope.is_everything() => {
                     self.read_tombstones(after)
                 }
@@ -155,12 +158,26 @@ impl<'a> Export<'a> {
 
     fn read_links(&mut self, after: Option<LinkId>) -> Stage {
         let page = self.rows.links_after(after, ROWS_AT_ONCE);
-        let Some(last) = page.last() else { return Stage::Tombstones(None) };
+        let Some(last) = page.last() else { return Stage::Redirects(None) };
         let next = Stage::Links(Some(last.id));
         for link in page {
             let inside = |end| self.rows.memory(end).is_some_and(|memory| self.contains(&memory));
             if inside(link.source) && inside(link.target) {
                 self.ready.push_back(Record::Link(Box::new(link)));
+            }
+        }
+        next
+    }
+
+    /// A merged id belongs where the memory is that it leads to.
+    fn read_redirects(&mut self, after: Option<MemoryId>) -> Stage {
+        let page = self.rows.redirects_after(after, ROWS_AT_ONCE);
+        let Some((last, _)) = page.last() else { return Stage::Tombstones(None) };
+        let next = Stage::Redirects(Some(*last));
+        for (from, to) in page {
+            let memory = || self.rows.resolved(to).is_some_and(|memory| self.contains(&memory));
+            if self.scope.is_everything() || memory() {
+                self.ready.push_back(Record::Redirect(Redirect { from, to }));
             }
         }
         next

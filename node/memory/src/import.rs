@@ -225,8 +225,10 @@ pub enum ConflictReason {
     OtherLink = 6,
     /// A memory cannot be linked to itself.
     SelfLink = 7,
-    /// One of its ends is not there.
+    /// One of its ends, or what it leads to, is not there.
     Dangling = 8,
+    /// The id was merged into another memory here and stays merged.
+    Merged = 9,
 }
 
 impl ConflictReason {
@@ -240,6 +242,7 @@ impl ConflictReason {
         Self::OtherLink,
         Self::SelfLink,
         Self::Dangling,
+        Self::Merged,
     ];
 
     /// The number of the persisted format.
@@ -263,6 +266,7 @@ impl ConflictReason {
             Self::OtherLink => "id_of_another_link",
             Self::SelfLink => "self_link",
             Self::Dangling => "dangling",
+            Self::Merged => "merged_here",
         }
     }
 }

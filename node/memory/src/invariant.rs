@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::change::Change;
 use crate::id::{LinkId, MemoryId, TenantId};
 use crate::link::Link;
 use crate::memory::Memory;
@@ -40,6 +41,9 @@ struct Graph {
     waiting: BTreeSet<Item>,
     sessions: BTreeMap<(String, String), u32>,
     state: TenantState,
+    changes: BTreeSet<u64>,
+    conflicts: BTreeSet<(bool, LinkId)>,
+    redirects: BTreeMap<MemoryId, MemoryId>,
     projects: BTreeMap<String, Project>,
 }
 
@@ -95,6 +99,15 @@ fn collect(graph: &mut Graph, key: &TenantKey, row: &Row) {
         (TenantKey::AwaitsVector(item), Row::Mark) => {
             graph.waiting.insert(*item);
         }
+        (TenantKey::Change(number), Row::Change(_)) => {
+            graph.changes.insert(*number);
+        }
+        (TenantKey::Conflict(settled, id), Row::Mark) => {
+            graph.conflicts.insert((*settled, *id));
+        }
+        (TenantKey::Redirect(from), Row::Redirect(to)) => {
+            graph.redirects.insert(*from, *to);
+        }
         (TenantKey::Tombstone(id), Row::Tombstone(_)) => {
             graph.tombstones.insert(*id);
         }
@@ -128,12 +141,11 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
         }
     }
     for ((project, session), count) in &graph.sessions {
-        let dense = (0..*count).all(|index| {
-            graph
-                .turn_positions
-                .contains_key(&(project.clone(), session.clone(), index))
-        });
-        if !dense {
+        let at = |index| (project.clone(), session.clone(), index);
+        let mut kept = graph.turn_positions.range(at(0)..=at(u32::MAX)).map(|((.., index), _)| *index);
+        // While a session is being erased, its first turns are gone already.
+        let first = kept.next().unwrap_or(*count);
+        if !(first..*count).skip(1).eq(kept) {
             wrong(
                 "I-26",
                 format!("session '{session}' of '{project}' has a gap in its {count} turns"),
@@ -161,6 +173,8 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
         }
     }
     check_fingerprints(graph, &mut wrong);
+    check_feed(graph, &mut wrong);
+    check_redirects(graph, &mut wrong);
     check_counters(graph, &mut wrong);
     found
 }
@@ -190,8 +204,13 @@ fn check_memory(graph: &Graph, memory: &Memory, wrong: &mut impl FnMut(&'static 
     if graph.tombstones.contains(&id) {
         wrong("I-21", format!("{id} was erased and is there"));
     }
-    if graph.evidence.get(&id).copied().unwrap_or(0) == 0 {
+    // Imported memories may rest on their author's word alone.
+    let by_word = memory.evidence_count == 0 && !memory.author.0.is_empty();
+    if graph.evidence.get(&id).copied().unwrap_or(0) == 0 && !by_word {
         wrong("I-22", format!("{id} rests on nothing"));
+    }
+    if memory.superseded_by.is_some_and(|winner| !graph.memories.contains_key(&winner)) {
+        wrong("I-23", format!("{id} is superseded by {:?}, which is not there", memory.superseded_by));
     }
     if memory.valid_to.is_some_and(|to| to <= memory.valid_from) {
         wrong(
@@ -247,6 +266,44 @@ fn check_fingerprints(graph: &Graph, wrong: &mut impl FnMut(&'static str, String
             graph.fingerprints.difference(&expected).count(),
         );
         wrong("I-24", format!("fingerprints: {missing} missing, {stale} stale"));
+    }
+}
+
+/// Changes are numbered without a gap up to the newest, and every conflict is in the list of its state.
+fn check_feed(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
+    let newest = graph.state.changes;
+    let oldest = newest.saturating_sub(Change::KEPT_MAX).saturating_add(1);
+    if !graph.changes.iter().copied().eq(oldest..=newest) {
+        wrong(
+            "I-24",
+            format!("{} changes are kept of {oldest} to {newest}", graph.changes.len()),
+        );
+    }
+    let conflicts: BTreeSet<(bool, LinkId)> = graph
+        .links
+        .values()
+        .filter_map(|link| Some((link.resolution.as_ref()?.resolved, link.id)))
+        .collect();
+    if conflicts != graph.conflicts {
+        wrong(
+            "I-24",
+            format!("{} conflicts, {} listed", conflicts.len(), graph.conflicts.len()),
+        );
+    }
+}
+
+/// The id of a merged memory leads, maybe by further merges, to a memory or to the tombstone of one.
+fn check_redirects(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) {
+    for (from, to) in &graph.redirects {
+        if graph.memories.contains_key(from) || graph.tombstones.contains(from) {
+            wrong("I-21", format!("{from} was merged into {to} and is there"));
+        }
+        let there = |id| {
+            graph.memories.contains_key(id) || graph.tombstones.contains(id) || graph.redirects.contains_key(id)
+        };
+        if !there(to) {
+            wrong("I-20", format!("{from} was merged into {to}, which is not there"));
+        }
     }
 }
 

@@ -7,6 +7,8 @@ pub mod id;
 pub mod kind;
 pub mod time;
 
+pub mod change;
+pub mod clear;
 pub mod link;
 pub mod memory;
 pub mod meta;

@@ -272,4 +272,20 @@ pub struct Tombstone {
     pub deleted_links: u32,
     /// Turns it rested on, which stay.
     pub turns_kept: u32,
+    /// What is left of the memory itself; None on tombstones of the first releases.
+    pub of: Option<Erased>,
+}
+
+/// What a tombstone keeps of a memory: where and what sort it was, and a hash that proves which text was erased without
+/// telling it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Erased {
+    /// Scope of the memory.
+    pub scope: Scope,
+    /// Its kind.
+    pub kind: Kind,
+    /// When version 1 was recorded.
+    pub recorded_at: Millis,
+    /// 128 bits over label and content.
+    pub content_hash: [u8; 16],
 }

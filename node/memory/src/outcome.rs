@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::clear::Cleared;
 use crate::command::DedupReason;
 use crate::id::{LinkId, MemoryId, TenantId, TurnId};
 use crate::import::Imported;
@@ -58,6 +59,10 @@ pub enum Outcome {
     },
     /// ImportRecords.
     Imported(Box<Imported>),
+    /// Canonicalize.
+    Canonicalized(Box<Canonicalized>),
+    /// Clear.
+    Cleared(Box<Cleared>),
     /// Commands without an answer of interest.
     Done,
     /// Refused; nothing was changed.
@@ -77,6 +82,21 @@ pub struct Remembered {
     pub conflicts: Vec<LinkId>,
     /// The project was used for the first time.
     pub first_use_of_project: bool,
+}
+
+/// What Canonicalize did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonicalized {
+    /// What stayed.
+    pub id: MemoryId,
+    /// Merged by this command; those that had been merged before are not named.
+    pub merged: Vec<MemoryId>,
+    /// Links that moved to it.
+    pub links_moved: u32,
+    /// Links that would have led to itself or were there already.
+    pub links_dropped: u32,
+    /// Wordings that it took in.
+    pub aliases_added: u32,
 }
 
 /// What became of one memory of a Remember.

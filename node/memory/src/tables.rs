@@ -9,6 +9,7 @@ pub mod model;
 pub mod overlay;
 pub mod typed;
 
+use crate::change::Change;
 use crate::id::{LinkId, MemoryId, RequestId, TenantId, TurnId};
 use crate::kind::Relationship;
 use crate::link::Link;
@@ -128,6 +129,12 @@ pub enum TenantKey {
     Tombstone(MemoryId),
     /// The outcome of a request id.
     Request(RequestId),
+    /// The feed of changes, by number from 1.
+    Change(u64),
+    /// Conflicts, open ones (false) and settled ones (true), in the order of their making.
+    Conflict(bool, LinkId),
+    /// A memory that was merged into another one by hand.
+    Redirect(MemoryId),
 }
 
 /// A row.
@@ -169,6 +176,10 @@ pub enum Row {
     Tombstone(Tombstone),
     /// The outcome of a request.
     Request(RequestRow),
+    /// A change.
+    Change(Box<Change>),
+    /// Where a merged memory went.
+    Redirect(MemoryId),
     /// An index row that says everything by its key.
     Mark,
 }

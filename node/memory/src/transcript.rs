@@ -132,6 +132,8 @@ pub struct TenantState {
     /// The best connected memories with their link counts, most links first, at most [`TenantState::CONNECTED_MAX`].
     /// Kept on the way, so a memory that lost links may stand in for one that never entered.
     pub most_connected: Vec<(MemoryId, u32)>,
+    /// Number of the newest change in the feed; 0 before the first.
+    pub changes: u64,
 }
 
 impl TenantState {

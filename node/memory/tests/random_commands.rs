@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 use waggle_memory::apply::apply;
+use waggle_memory::clear::{Clear, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
+    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
     ResolveConflict, StoreLink, UpdateMemory,
 };
 use waggle_memory::export::{Export, ExportKinds, ExportScope};
@@ -69,6 +70,15 @@ enum Step {
     Unlink {
         which: u8,
     },
+    Canonicalize {
+        which: Vec<u8>,
+        canonical: u8,
+    },
+    /// One step of a clearing, or the next one of a clearing that is not over.
+    Clear {
+        target: u8,
+        rows_max: u8,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -88,6 +98,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (1..4u8, any::<u8>(), any::<bool>())
             .prop_map(|(strategy, change, keep)| Step::Import { strategy, change, keep }),
         1 => any::<u8>().prop_map(|which| Step::Unlink { which }),
+        2 => (proptest::collection::vec(any::<u8>(), 1..4), any::<u8>())
+            .prop_map(|(which, canonical)| Step::Canonicalize { which, canonical }),
+        1 => (0..5u8, 1..20u8).prop_map(|(target, rows_max)| Step::Clear { target, rows_max }),
     ]
 }
 
@@ -104,6 +117,8 @@ struct World {
     /// What the tenant holds, and what an earlier export had.
     records: Vec<Record>,
     older: Vec<Record>,
+    /// A clearing that is not over.
+    clearing: Option<(ClearTarget, ClearPoint)>,
 }
 
 impl World {
@@ -317,6 +332,24 @@ impl World {
                 id: Self::pick(&self.links, *which)?,
             },
             Step::Import { strategy, change, keep } => self.import(*strategy, *change, *keep)?,
+            Step::Canonicalize { which, canonical } => Command::Canonicalize(Canonicalize {
+                tenant: tenant(),
+                memories: which.iter().filter_map(|which| Self::pick(&self.memories, *which)).collect(),
+                canonical: Self::pick(&self.memories, *canonical)?,
+            }),
+            Step::Clear { target, rows_max } => {
+                let fresh = match target {
+                    0 => ClearTarget::All,
+                    1 => ClearTarget::Project("p1".to_owned()),
+                    2 => ClearTarget::Session { project: Some("P0".to_owned()), session: "s1".to_owned() },
+                    _ => ClearTarget::Session { project: None, session: format!("s{}", target % 3) },
+                };
+                let (target, from) = match self.clearing.take() {
+                    Some((target, point)) => (target, Some(point)),
+                    None => (fresh, None),
+                };
+                Command::Clear(Clear { tenant: tenant(), target, from, rows_max: u32::from(*rows_max) })
+            }
             Step::Attach => Command::AttachVectors(AttachVectors {
                 tenant: tenant(),
                 items: self
@@ -405,6 +438,9 @@ proptest! {
             let entry = Entry { stamp, principal: Principal("key:a".to_owned()), request: Some(request), command };
             let applied = apply(&mut model, &entry);
             prop_assert_eq!(&apply(&mut replica, &entry), &applied);
+            if let (Outcome::Cleared(cleared), Command::Clear(clear)) = (&applied.outcome, &entry.command) {
+                world.clearing = cleared.next.clone().map(|point| (clear.target.clone(), point));
+            }
             let violations = invariant::check(model.rows());
             prop_assert!(violations.is_empty(), "after step {} {:?}: {:?}", at, step, violations);
             // A retry gives the first outcome and changes no memory.

@@ -78,6 +78,18 @@ impl Call {
         }
     }
 
+    /// The same call as one of several commands: each has a request id of its own, the same on every repetition.
+    pub(crate) fn step(&self, number: u32) -> Self {
+        let request = self.request.as_ref().map(|request| Request {
+            id: RequestId(format!("{}\u{1}{number}", request.id.0)),
+            arguments: request.arguments,
+        });
+        Self {
+            request,
+            ..self.clone()
+        }
+    }
+
     fn time_max(&self) -> Duration {
         self.engine.options.call_time_max
     }

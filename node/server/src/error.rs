@@ -46,6 +46,10 @@ impl CallError {
         Self::new(Code::InvalidArgument, Family::Rejected, word, message)
     }
 
+    pub(crate) fn confirm_required(why: impl Into<String>) -> Self {
+        Self::new(Code::FailedPrecondition, Family::Rejected, "confirm_required", why)
+    }
+
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
         Self::from(Rejection::NotFound {
             what: leaked(what),

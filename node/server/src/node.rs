@@ -16,6 +16,7 @@ use waggle_memory::meta::{Placement, ShardId};
 use waggle_memory::rank::Tuning;
 use waggle_memory::tables::typed;
 use waggle_memory::time::Millis;
+use waggle_proto::wire::history_service_server::HistoryServiceServer;
 use waggle_proto::wire::memory_service_server::MemoryServiceServer;
 use waggle_proto::wire::meta_service_server::MetaServiceServer;
 use waggle_proto::wire::transfer_service_server::TransferServiceServer;
@@ -28,7 +29,7 @@ use crate::background;
 use crate::embed::Embedder;
 use crate::engine::{self, Engine, EngineOptions};
 use crate::indexing::IndexObserver;
-use crate::rpc::{MemoryCalls, MetaCalls, TransferCalls};
+use crate::rpc::{HistoryCalls, MemoryCalls, MetaCalls, TransferCalls};
 use crate::status::{self, NodeStatus};
 
 /// Largest gRPC message: the largest call is a turn of 2 MiB, the largest answer 200 memories and 200 turns.
@@ -87,6 +88,7 @@ pub struct Node {
 #[derive(Clone)]
 pub struct NodeServices {
     memory: MemoryCalls,
+    history: HistoryCalls,
     meta: MetaCalls,
     transfer: TransferCalls,
 }
@@ -104,6 +106,15 @@ impl NodeServices {
     /// MemoryService with our message limits.
     pub fn memory(&self) -> MemoryServiceServer<impl waggle_proto::wire::memory_service_server::MemoryService + use<>> {
         MemoryServiceServer::new(self.memory.clone())
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// HistoryService with our message limits.
+    pub fn history(
+        &self,
+    ) -> HistoryServiceServer<impl waggle_proto::wire::history_service_server::HistoryService + use<>> {
+        HistoryServiceServer::new(self.history.clone())
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX)
     }
@@ -142,6 +153,9 @@ impl Node {
     pub fn services(&self) -> NodeServices {
         NodeServices {
             memory: MemoryCalls {
+                engine: Arc::clone(&self.engine),
+            },
+            history: HistoryCalls {
                 engine: Arc::clone(&self.engine),
             },
             meta: MetaCalls {

@@ -1,6 +1,12 @@
 //! The gRPC services: one file a call. They read the message, do the work, write the answer.
 
+mod canonicalize;
+mod clear;
+mod conflicts;
 mod delete;
+mod diff;
+mod feed;
+mod history;
 mod hits;
 mod meta;
 mod observe;
@@ -12,6 +18,7 @@ mod scopes;
 mod stats;
 mod store_link;
 pub(crate) mod store_memory;
+mod timeline;
 mod transfer;
 mod update;
 mod views;
@@ -19,12 +26,14 @@ mod views;
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
+use waggle_proto::wire::history_service_server::HistoryService;
 use waggle_proto::wire::memory_service_server::MemoryService;
 use waggle_proto::wire::{
-    DeleteMemoryReply, DeleteMemoryRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
+    CanonicalizeReply, CanonicalizeRequest, ClearReply, ClearRequest, DeleteMemoryReply, DeleteMemoryRequest,
+    DiffReply, DiffRequest, HistoryReply, HistoryRequest, ListConflictsReply, ListConflictsRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
     PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply,
     ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
-    StoreMemoryRequest, UpdateMemoryReply, UpdateMemoryRequest,
+    StoreMemoryRequest, TimelineReply, TimelineRequest, UpdateMemoryReply, UpdateMemoryRequest,
 };
 
 use crate::engine::Engine;
@@ -37,10 +46,16 @@ pub(crate) struct MemoryCalls {
     pub(crate) engine: Arc<Engine>,
 }
 
+/// HistoryService.
+#[derive(Clone)]
+pub(crate) struct HistoryCalls {
+    pub(crate) engine: Arc<Engine>,
+}
+
 macro_rules! calls {
-    ($($name:ident($request:ty) -> $reply:ty = $module:ident;)*) => {
+    ($service:ident for $calls:ident; $($name:ident($request:ty) -> $reply:ty = $module:ident;)*) => {
         #[tonic::async_trait]
-        impl MemoryService for MemoryCalls {
+        impl $service for $calls {
             $(
                 async fn $name(&self, request: Request<$request>) -> Result<Response<$reply>, Status> {
                     let started = self.engine.clock.monotonic();
@@ -56,6 +71,7 @@ macro_rules! calls {
 }
 
 calls! {
+    MemoryService for MemoryCalls;
     observe(ObserveRequest) -> ObserveReply = observe;
     store_memory(StoreMemoryRequest) -> StoreMemoryReply = store_memory;
     store_link(StoreLinkRequest) -> StoreLinkReply = store_link;
@@ -67,4 +83,14 @@ calls! {
     related(RelatedRequest) -> RelatedReply = related;
     list_scopes(ListScopesRequest) -> ListScopesReply = scopes;
     stats(StatsRequest) -> StatsReply = stats;
+}
+
+calls! {
+    HistoryService for HistoryCalls;
+    history(HistoryRequest) -> HistoryReply = history;
+    timeline(TimelineRequest) -> TimelineReply = timeline;
+    list_conflicts(ListConflictsRequest) -> ListConflictsReply = conflicts;
+    diff(DiffRequest) -> DiffReply = diff;
+    canonicalize(CanonicalizeRequest) -> CanonicalizeReply = canonicalize;
+    clear(ClearRequest) -> ClearReply = clear;
 }

@@ -126,6 +126,9 @@ key_kinds! {
     AwaitsVector = 46 in Index holds Mark;
     Tombstone = 47 in State holds Tombstone;
     Request = 48 in State holds Request;
+    Change = 49 in State holds Change;
+    Conflict = 50 in Index holds Mark;
+    Redirect = 51 in State holds Redirect;
 }
 
 impl KeyKind {
@@ -154,6 +157,9 @@ impl KeyKind {
             Key::Tenant(_, TenantKey::AwaitsVector(_)) => Self::AwaitsVector,
             Key::Tenant(_, TenantKey::Tombstone(_)) => Self::Tombstone,
             Key::Tenant(_, TenantKey::Request(_)) => Self::Request,
+            Key::Tenant(_, TenantKey::Change(_)) => Self::Change,
+            Key::Tenant(_, TenantKey::Conflict(..)) => Self::Conflict,
+            Key::Tenant(_, TenantKey::Redirect(_)) => Self::Redirect,
         }
     }
 }

@@ -134,7 +134,7 @@ impl Writer {
     fn tenant_key(&mut self, key: &TenantKey) {
         match key {
             TenantKey::State => {}
-            TenantKey::Memory(id) | TenantKey::Tombstone(id) => self.id(id.bytes()),
+            TenantKey::Memory(id) | TenantKey::Tombstone(id) | TenantKey::Redirect(id) => self.id(id.bytes()),
             TenantKey::Version(id, number) | TenantKey::Evidence(id, number) => {
                 self.id(id.bytes());
                 self.number(*number);
@@ -164,6 +164,11 @@ impl Writer {
             }
             TenantKey::Vector(item) | TenantKey::AwaitsVector(item) => self.item(*item),
             TenantKey::Request(id) => self.text(&id.0),
+            TenantKey::Change(number) => self.bytes.extend_from_slice(&number.to_be_bytes()),
+            TenantKey::Conflict(settled, id) => {
+                self.byte(u8::from(*settled));
+                self.id(id.bytes());
+            }
         }
     }
 
@@ -287,6 +292,9 @@ impl Reader<'_> {
             KeyKind::AwaitsVector => TenantKey::AwaitsVector(self.item()?),
             KeyKind::Tombstone => TenantKey::Tombstone(self.memory()?),
             KeyKind::Request => TenantKey::Request(RequestId(self.text()?)),
+            KeyKind::Change => TenantKey::Change(u64::from_be_bytes(self.array()?)),
+            KeyKind::Conflict => TenantKey::Conflict(self.flag()?, LinkId::from_bytes(self.array()?)),
+            KeyKind::Redirect => TenantKey::Redirect(self.memory()?),
             _ => return Err(MalformedKey("a shard's kind among rows of a tenant")),
         })
     }
@@ -303,6 +311,14 @@ impl Reader<'_> {
     fn byte(&mut self) -> Result<u8, MalformedKey> {
         let [byte] = self.array()?;
         Ok(byte)
+    }
+
+    fn flag(&mut self) -> Result<bool, MalformedKey> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(MalformedKey("a mark is neither 0 nor 1")),
+        }
     }
 
     fn number(&mut self) -> Result<u32, MalformedKey> {

@@ -158,7 +158,7 @@ fn entries_have_the_outcomes_and_rows_of_the_model_in_runs_of_any_length() {
     }
     assert_eq!(
         kinds_of_outcomes.len(),
-        9,
+        11,
         "some command never succeeded: {kinds_of_outcomes:?}"
     );
 }

@@ -1,7 +1,8 @@
 //! Entries and commands.
 
+use waggle_memory::clear::Clear;
 use waggle_memory::command::{
-    AttachVectors, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
+    AttachVectors, Canonicalize, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
     Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TurnId};
@@ -66,6 +67,8 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
         Command::ResolveConflict(resolve) => Case::ResolveConflict(resolve.to_message()),
         Command::AttachVectors(attach) => Case::AttachVectors(attach.to_message()),
         Command::ImportRecords(import) => Case::ImportRecords(import.to_message()),
+        Command::Canonicalize(merge) => Case::Canonicalize(merge.to_message()),
+        Command::Clear(clear) => Case::Clear(clear.to_message()),
         Command::ExpireRequests { before } => Case::ExpireRequests(pb::ExpireRequests { before: before.0 }),
         Command::InitCluster(placement) => Case::InitCluster(placement.to_message()),
         Command::CreateTenant(tenant) => Case::CreateTenant(tenant.to_message()),
@@ -94,6 +97,8 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
         Case::ResolveConflict(m) => Command::ResolveConflict(ResolveConflict::from_message(m)?),
         Case::AttachVectors(m) => Command::AttachVectors(AttachVectors::from_message(m)?),
         Case::ImportRecords(m) => Command::ImportRecords(Box::new(ImportRecords::from_message(m)?)),
+        Case::Canonicalize(m) => Command::Canonicalize(Canonicalize::from_message(m)?),
+        Case::Clear(m) => Command::Clear(Clear::from_message(m)?),
         Case::ExpireRequests(m) => Command::ExpireRequests {
             before: Millis(m.before),
         },

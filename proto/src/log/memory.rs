@@ -2,7 +2,7 @@
 
 use waggle_memory::id::{EvidenceId, MemoryId, Principal, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Role};
-use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
+use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::statement::Fingerprint;
 use waggle_memory::time::Millis;
 
@@ -202,6 +202,7 @@ impl Persisted for Tombstone {
             receipt: self.receipt.clone(),
             deleted_links: self.deleted_links,
             turns_kept: self.turns_kept,
+            of: self.of.as_ref().map(Persisted::to_message),
         }
     }
 
@@ -212,6 +213,29 @@ impl Persisted for Tombstone {
             receipt: m.receipt,
             deleted_links: m.deleted_links,
             turns_kept: m.turns_kept,
+            of: optional(m.of)?,
+        })
+    }
+}
+
+impl Persisted for Erased {
+    type Message = pb::Erased;
+
+    fn to_message(&self) -> pb::Erased {
+        pb::Erased {
+            scope: Some(self.scope.to_message()),
+            kind: self.kind.number().into(),
+            recorded_at: self.recorded_at.0,
+            content_hash: self.content_hash.to_vec(),
+        }
+    }
+
+    fn from_message(m: pb::Erased) -> Result<Self, Malformed> {
+        Ok(Self {
+            scope: needed("erased.scope", m.scope)?,
+            kind: word("erased.kind", m.kind, Kind::from_number)?,
+            recorded_at: Millis(m.recorded_at),
+            content_hash: id("erased.content_hash", &m.content_hash, |bytes| bytes)?,
         })
     }
 }

@@ -1,9 +1,11 @@
 //! Outcomes, as the rows of request ids keep them.
 
+use waggle_memory::clear::Cleared;
 use waggle_memory::command::DedupReason;
 use waggle_memory::id::{LinkId, MemoryId, TurnId};
 use waggle_memory::import::Imported;
 use waggle_memory::outcome::{Outcome, Rejection, Remembered, StoredMemory};
+use waggle_memory::outcome::{Canonicalized, Outcome, Rejection, Remembered, StoredMemory};
 
 use super::generated as pb;
 use super::malformed::{Malformed, id, ids, need, word};
@@ -33,6 +35,7 @@ const WORDS: &[&str] = &[
     "name",
     "namespace",
     "node",
+    "node_ids",
     "observed_at",
     "project",
     "reason",
@@ -107,6 +110,8 @@ impl Persisted for Outcome {
                 id: id.bytes().to_vec(),
             }),
             Self::Imported(imported) => Case::Imported(imported.to_message()),
+            Self::Canonicalized(done) => Case::Canonicalized(done.to_message()),
+            Self::Cleared(done) => Case::Cleared(done.to_message()),
             Self::Done => Case::Done(pb::Done {}),
             Self::Rejected(rejection) => Case::Rejected(rejection.to_message()),
         };
@@ -142,6 +147,8 @@ impl Persisted for Outcome {
                 id: id("conflict_resolved.id", &m.id, LinkId::from_bytes)?,
             },
             Case::Imported(m) => Self::Imported(Box::new(Imported::from_message(m)?)),
+            Case::Canonicalized(m) => Self::Canonicalized(Box::new(Canonicalized::from_message(m)?)),
+            Case::Cleared(m) => Self::Cleared(Box::new(Cleared::from_message(m)?)),
             Case::Done(_) => Self::Done,
             Case::Rejected(m) => Self::Rejected(Rejection::from_message(m)?),
         })

@@ -1,6 +1,7 @@
 //! Rows.
 
-use waggle_memory::id::{LinkId, TurnId};
+use waggle_memory::change::Change;
+use waggle_memory::id::{LinkId, MemoryId, TurnId};
 use waggle_memory::memory::{Evidence, Memory, Tombstone, Vector, Version};
 use waggle_memory::meta::{ApiKey, Placement, Tenant};
 use waggle_memory::tables::{RequestRow, Row};
@@ -38,6 +39,8 @@ impl Persisted for Row {
             Self::Vector(row) => Case::Vector(row.to_message()),
             Self::Tombstone(row) => Case::Tombstone(row.to_message()),
             Self::Request(row) => Case::Request(row.to_message()),
+            Self::Change(row) => Case::Change(row.to_message()),
+            Self::Redirect(id) => Case::Redirect(id.bytes().to_vec()),
             Self::Mark => Case::Mark(pb::Mark {}),
         };
         pb::Row {
@@ -70,6 +73,8 @@ impl Persisted for Row {
             Case::Vector(m) => Self::Vector(Vector::from_message(m)?),
             Case::Tombstone(m) => Self::Tombstone(Tombstone::from_message(m)?),
             Case::Request(m) => Self::Request(RequestRow::from_message(m)?),
+            Case::Change(m) => Self::Change(Box::new(Change::from_message(m)?)),
+            Case::Redirect(bytes) => Self::Redirect(id("redirect", &bytes, MemoryId::from_bytes)?),
             Case::Mark(_) => Self::Mark,
         })
     }

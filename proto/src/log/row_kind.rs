@@ -39,6 +39,8 @@ row_kinds! {
     Vector "vector";
     Tombstone "tombstone";
     Request "request";
+    Change "change";
+    Redirect "redirect";
     Mark "mark";
 }
 
@@ -64,6 +66,8 @@ impl RowKind {
             Row::Vector(_) => Self::Vector,
             Row::Tombstone(_) => Self::Tombstone,
             Row::Request(_) => Self::Request,
+            Row::Change(_) => Self::Change,
+            Row::Redirect(_) => Self::Redirect,
             Row::Mark => Self::Mark,
         }
     }

@@ -187,6 +187,7 @@ impl Persisted for TenantState {
                     links: *links,
                 })
                 .collect(),
+            changes: self.changes,
         }
     }
 
@@ -199,6 +200,7 @@ impl Persisted for TenantState {
             most_connected: connected
                 .map(|c| Ok((id("state.most_connected", &c.memory, MemoryId::from_bytes)?, c.links)))
                 .collect::<Result<_, Malformed>>()?,
+            changes: m.changes,
         })
     }
 }

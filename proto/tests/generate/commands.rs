@@ -1,7 +1,8 @@
 //! Entries and commands.
 
+use waggle_memory::clear::{Clear, ClearPhase, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
+    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
     ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, RequestId, TurnId};
@@ -12,7 +13,7 @@ use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 13;
+pub const COMMANDS: usize = 15;
 
 const REMEMBER: usize = 0;
 
@@ -96,14 +97,47 @@ impl Draw {
             7 => Command::InitCluster(self.placement()),
             8 => Command::CreateTenant(self.tenant_info()),
             9 => Command::CreateKey(self.api_key()),
-            10 => Command::RevokeKey {
+            10 => Command::Canonicalize(Canonicalize {
+                tenant: self.tenant(),
+                memories: self.list(Self::memory_id),
+                canonical: self.memory_id(),
+            }),
+            11 => Command::Clear(Clear {
+                tenant: self.tenant(),
+                target: self.clear_target(),
+                from: self.unless_near(Self::clear_point),
+                rows_max: self.u32(),
+            }),
+            12 => Command::RevokeKey {
                 id: KeyId(self.text()),
                 of_tenant: self.maybe(Self::tenant),
             },
-            11 => Command::ImportRecords(Box::new(self.import())),
+            13 => Command::ImportRecords(Box::new(self.import())),
             _ => Command::DeleteLink {
                 tenant: self.tenant(),
                 id: self.link_id(),
+            },
+        }
+    }
+
+    fn clear_target(&mut self) -> ClearTarget {
+        match self.below(3) {
+            0 if !self.near => ClearTarget::All,
+            1 => ClearTarget::Project(self.text()),
+            _ => ClearTarget::Session {
+                project: self.maybe(Self::text),
+                session: self.text(),
+            },
+        }
+    }
+
+    pub fn clear_point(&mut self) -> ClearPoint {
+        ClearPoint {
+            project: self.text(),
+            phase: if self.flag() {
+                ClearPhase::Memories(self.maybe(|draw| (draw.fingerprint(), draw.memory_id())))
+            } else {
+                ClearPhase::Turns
             },
         }
     }

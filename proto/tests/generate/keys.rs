@@ -74,7 +74,7 @@ impl Draw {
     }
 
     pub fn tenant_key(&mut self) -> TenantKey {
-        match self.below(17) {
+        match self.below(20) {
             0 => TenantKey::State,
             1 => TenantKey::Memory(self.near_memory()),
             2 => TenantKey::Version(self.near_memory(), self.near_number()),
@@ -94,6 +94,9 @@ impl Draw {
             13 => TenantKey::Vector(self.item()),
             14 => TenantKey::AwaitsVector(self.item()),
             15 => TenantKey::Tombstone(self.near_memory()),
+            16 => TenantKey::Change(u64::from(self.near_number()) << self.pick(&[0, 32])),
+            17 => TenantKey::Conflict(self.below(2) == 1, LinkId::from_bytes(self.near_id())),
+            18 => TenantKey::Redirect(self.near_memory()),
             _ => TenantKey::Request(RequestId(self.near_text())),
         }
     }
@@ -118,7 +121,9 @@ impl Draw {
                 TenantKey::Session(..) => Row::Session(self.session()),
                 TenantKey::Project(_) => Row::Project(self.project()),
                 TenantKey::Agent(_) => Row::Agent(self.agent()),
-                TenantKey::Fingerprint(..) | TenantKey::AwaitsVector(_) => Row::Mark,
+                TenantKey::Fingerprint(..) | TenantKey::AwaitsVector(_) | TenantKey::Conflict(..) => Row::Mark,
+                TenantKey::Change(_) => Row::Change(Box::new(self.change())),
+                TenantKey::Redirect(_) => Row::Redirect(MemoryId::from_bytes(self.bytes())),
                 TenantKey::Vector(_) => Row::Vector(self.vector()),
                 TenantKey::Tombstone(_) => Row::Tombstone(self.tombstone()),
                 TenantKey::Request(_) => Row::Request(self.request_row()),

@@ -1,13 +1,15 @@
 //! Rows.
 
+use waggle_memory::change::{Change, ChangeKind};
+use waggle_memory::clear::Cleared;
 use waggle_memory::command::DedupReason;
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, TurnId};
 use waggle_memory::import::{ConflictReason, Counted, ImportConflict, Imported, RecordKind};
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
-use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
+use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::meta::{ApiKey, ClusterId, KeyId, KeyScopes, NodeId, Placement, ShardId, Tenant};
-use waggle_memory::outcome::{Outcome, Rejection, Remembered, StoredMemory};
+use waggle_memory::outcome::{Canonicalized, Outcome, Rejection, Remembered, StoredMemory};
 use waggle_memory::tables::{RequestRow, Row};
 use waggle_memory::transcript::{Agent, Counters, Project, Session, TenantState, Turn};
 use waggle_proto::log::RowKind;
@@ -62,6 +64,8 @@ impl Draw {
             RowKind::Vector => Row::Vector(self.vector()),
             RowKind::Tombstone => Row::Tombstone(self.tombstone()),
             RowKind::Request => Row::Request(self.request_row()),
+            RowKind::Change => Row::Change(Box::new(self.change())),
+            RowKind::Redirect => Row::Redirect(self.memory_id()),
             RowKind::Mark => Row::Mark,
         }
     }
@@ -226,6 +230,7 @@ impl Draw {
             counters: self.counters(),
             awaiting_vectors: self.u64(),
             most_connected: self.list(|draw| (draw.memory_id(), draw.u32())),
+            changes: self.u64(),
         }
     }
 
@@ -236,6 +241,26 @@ impl Draw {
             receipt: self.text(),
             deleted_links: self.u32(),
             turns_kept: self.u32(),
+            of: self.maybe(|draw| Erased {
+                scope: draw.scope(),
+                kind: draw.pick(Kind::ALL),
+                recorded_at: draw.time(),
+                content_hash: draw.bytes(),
+            }),
+        }
+    }
+
+    pub fn change(&mut self) -> Change {
+        Change {
+            at: self.time(),
+            author: self.principal(),
+            kind: self.pick(ChangeKind::ALL),
+            memory: self.memory_id(),
+            other: self.maybe(Self::memory_id),
+            link: self.maybe(Self::link_id),
+            relationship: self.maybe(|draw| draw.pick(Relationship::ALL)),
+            version: self.u32(),
+            scope: self.scope(),
         }
     }
 
@@ -281,6 +306,22 @@ impl Draw {
 
     pub fn outcome(&mut self) -> Outcome {
         match self.below(10) {
+            8 => Outcome::Canonicalized(Box::new(Canonicalized {
+                id: self.memory_id(),
+                merged: self.list(Self::memory_id),
+                links_moved: self.u32(),
+                links_dropped: self.u32(),
+                aliases_added: self.u32(),
+            })),
+            9 => Outcome::Cleared(Box::new(Cleared {
+                memories_by_kind: std::array::from_fn(|_| self.u64()),
+                links: self.u64(),
+                turns: self.u64(),
+                sessions: self.u64(),
+                evidence: self.u64(),
+                receipt: self.text(),
+                next: self.maybe(Self::clear_point),
+            })),
             0 => Outcome::Updated {
                 id: self.memory_id(),
                 previous_version: self.u32(),

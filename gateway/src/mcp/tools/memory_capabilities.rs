@@ -89,9 +89,46 @@ fn result_schema(tool: &str) -> Value {
     let full = "id tenant_id namespace project? agent_id? session_id? label content node_type tags[]? aliases[]? \
                 source_prompt? confidence state valid_from valid_to? due? recorded_at created_at updated_at version author \
                 superseded_by? conflicts[]? evidence_count evidence_records[]? embedding_status";
+    let tombstone = "id deleted deleted_at author receipt content_hash? node_type? project? agent_id? session_id?";
     let conflict = "edge_id relationship source_id target_id state reason?";
     let page = "truncated next_cursor? token_estimate";
     match tool {
+        "canonicalize_node" => json!({
+            "fields": "merged_node_ids[] edges_repointed edges_dropped aliases_added",
+            "canonical_node": full,
+        }),
+        "clear_all" | "clear_project" | "clear_session" => json!(
+            "scope project? session_id? deleted_nodes deleted_edges deleted_transcripts deleted_sessions evidence_removed \
+             counts_by_node_type dry_run receipt?"
+        ),
+        "get_node_history" => json!({
+            "node": full,
+            "aliases[]": "text author added_at",
+            "versions[]": "version recorded_at author? change? changed[]? label content node_type tags[]? valid_from valid_to? \
+                 superseded_by?",
+            "evidence_records[]": "evidence_id kind turn_id? turn_index? source_role? source_text observed_at author",
+            "conflicts[]": format!("edge_id {edge}"),
+            "related_nodes[]": node,
+            "edges[]": edge,
+            "fields": "redirected_from? warnings[]?",
+            "page": page,
+        }),
+        "graph_diff" => json!({
+            "fields": "since until generated_at counts warnings[]?",
+            "added_nodes[] updated_nodes[] closed_nodes[]": node,
+            "deleted_nodes[]": tombstone,
+            "created_edges[] contradiction_edges[] resolved_conflicts[]": edge,
+            "page": page,
+        }),
+        "list_conflicts" => json!({
+            "conflicts[]": "state edge reason? created_at source_node target_node winner? resolved_by? resolved_at?",
+            "page": page,
+        }),
+        "timeline" => json!({
+            "fields": "scope warnings[]?",
+            "items[]": "kind timestamp label? summary? node_id? edge_id? author",
+            "page": page,
+        }),
         "delete_node" => json!("id label? deleted deleted_edges turns_kept receipt?"),
         "get_related" => {
             json!({"nodes[]": format!("{node} depth via_edge_id? strength"), "edges[]": edge, "page": page})

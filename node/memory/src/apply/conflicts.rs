@@ -120,12 +120,49 @@ fn compare_claim(tx: &mut Transaction<'_>, memory: &Memory, claim: &Claim) -> Ve
         {
             continue;
         }
-        let reason = format!("{}: {} against {}", claim.slot_text, shown(claim), shown(against));
+        let reason = reason_of(claim, against);
         let link = conflict_link(tx, relationship, memory.id, other.id, reason);
         made.push(link.id);
         tx.insert_link(link);
     }
     made
+}
+
+/// A conflict says why in words of both sides: after one of them changed its text, the words are made again.
+pub(super) fn refresh_reasons(tx: &mut Transaction<'_>, id: MemoryId) {
+    let Some(memory) = tx.rows().memory(id).filter(|memory| memory.open_conflict_count > 0) else {
+        return;
+    };
+    let most = usize::try_from(Memory::LINKS_MAX).unwrap_or(usize::MAX);
+    for link in tx.rows().links_at(id, most) {
+        if link.origin != Origin::Conflict || !link.is_open_conflict() {
+            continue;
+        }
+        let Some(other) = tx.rows().memory(link.other_end(id)) else {
+            continue;
+        };
+        let (source, target) = if link.source == id { (&memory, &other) } else { (&other, &memory) };
+        let reason = reason_between(source, target);
+        if reason != link.reason {
+            let mut said = link.clone();
+            said.reason = reason;
+            tx.change_link(&link, said);
+        }
+    }
+}
+
+fn reason_between(source: &Memory, target: &Memory) -> String {
+    let pairs = source.statement.claims.iter().filter_map(|claim| {
+        let against = target.statement.claims.iter();
+        let mut opposed = against.filter(|c| c.slot == claim.slot && opposes(claim, c));
+        opposed.next().map(|against| reason_of(claim, against))
+    });
+    let mut pairs = pairs;
+    pairs.next().unwrap_or_else(|| "one side was changed since; compare the two again".to_owned())
+}
+
+fn reason_of(claim: &Claim, against: &Claim) -> String {
+    format!("{}: {} against {}", claim.slot_text, shown(claim), shown(against))
 }
 
 fn shown(claim: &Claim) -> String {

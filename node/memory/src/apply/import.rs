@@ -1,11 +1,13 @@
 //! Taking in records of an export: ids, texts, versions and times as they were; counters, index rows and vectors as for
 //! everything else. The same records a second time change nothing.
 //!
-//! In this order, whatever the order of the command: sessions, turns by position, memories, links, tombstones; then turns
+//! In this order, whatever the order of the command: sessions, turns by position, memories, links, redirects, tombstones;
+//! then turns
 //! learn which memories rest on them.
 
 mod links;
 pub(crate) mod memories;
+mod redirects;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +19,7 @@ use crate::import::{ConflictReason, ImportRecords, ImportStrategy, Imported, Rec
 use crate::link::Link;
 use crate::memory::Tombstone;
 use crate::outcome::{Outcome, Rejection};
-use crate::record::{MemoryRecord, Record};
+use crate::record::{MemoryRecord, Record, Redirect};
 use crate::tables::{Row, TenantKey};
 use crate::transcript::{Session, Turn};
 
@@ -52,6 +54,8 @@ pub(super) fn apply_import(tx: &mut Transaction<'_>, command: &ImportRecords) ->
     for link in &sorted.links {
         links::take_in(tx, &mut import, link);
     }
+    memories::settle(tx, &import, &sorted.memories);
+    redirects::take_in(tx, &mut import, &sorted.redirects);
     for (id, tombstone) in &sorted.tombstones {
         take_in_tombstone(tx, &mut import, *id, tombstone);
     }
@@ -86,6 +90,7 @@ struct Sorted<'a> {
     turns: Vec<&'a Turn>,
     memories: Vec<&'a MemoryRecord>,
     links: Vec<&'a Link>,
+    redirects: Vec<Redirect>,
     tombstones: Vec<(MemoryId, &'a Tombstone)>,
 }
 
@@ -99,7 +104,7 @@ impl<'a> Sorted<'a> {
                 Record::Memory(record) => sorted.memories.push(record),
                 Record::Link(link) => sorted.links.push(link),
                 Record::Tombstone(id, tombstone) => sorted.tombstones.push((*id, tombstone)),
-                Record::Redirect(_) => {}
+                Record::Redirect(redirect) => sorted.redirects.push(*redirect),
             }
         }
         sorted
@@ -114,7 +119,7 @@ fn take_in_tombstone(tx: &mut Transaction<'_>, import: &mut Import, id: MemoryId
     if tx.rows().memory(id).is_some() {
         import.report.tombstones.unchanged += 1;
         import.conflict(RecordKind::Tombstone, id.bytes(), ConflictReason::Alive, "");
-    } else if tx.rows().tombstone(id).is_some() {
+    } else if tx.rows().tombstone(id).is_some() || tx.rows().redirect(id).is_some() {
         import.report.tombstones.unchanged += 1;
     } else {
         tx.put(TenantKey::Tombstone(id), Row::Tombstone(tombstone.clone()));

@@ -12,25 +12,19 @@ use crate::outcome::{Outcome, Rejection};
 const CYCLE_VISITS_MAX: usize = 10_000;
 
 pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) -> Result<Outcome, Rejection> {
-    let StoreLink {
-        source,
-        target,
-        relationship,
-        ..
-    } = *command;
+    let relationship = command.relationship;
+    let end = |given: MemoryId| {
+        tx.rows().resolved(given).map(|memory| memory.id).ok_or_else(|| Rejection::NotFound {
+            what: "memory",
+            id: given.to_string(),
+        })
+    };
+    let (source, target) = (end(command.source)?, end(command.target)?);
     if source == target {
         return Err(Rejection::Invalid {
             field: "target_id",
             why: "a memory cannot be linked to itself".to_owned(),
         });
-    }
-    for end in [source, target] {
-        if tx.rows().memory(end).is_none() {
-            return Err(Rejection::NotFound {
-                what: "memory",
-                id: end.to_string(),
-            });
-        }
     }
     let weight_thousandths = command.weight_thousandths.min(1_000);
     if let Some(there) = tx.rows().link_of(source, relationship, target) {
@@ -98,7 +92,7 @@ pub(super) fn is_full(tx: &Transaction<'_>, memory: MemoryId) -> bool {
 }
 
 /// Whether `to` is reached from `from` along updates links.
-fn leads_to(tx: &Transaction<'_>, from: MemoryId, to: MemoryId) -> bool {
+pub(super) fn leads_to(tx: &Transaction<'_>, from: MemoryId, to: MemoryId) -> bool {
     let mut seen = std::collections::BTreeSet::from([from]);
     let mut waiting = vec![from];
     while let Some(memory) = waiting.pop() {

@@ -21,6 +21,7 @@ const LINKS_MAX: usize = 2_000;
 
 pub(super) fn apply_remember(tx: &mut Transaction<'_>, command: &Remember) -> Result<Outcome, Rejection> {
     check(tx, command)?;
+    tx.scope = command.scope.clone();
     let project_key = project_key(&command.scope.project);
     let first_use_of_project = enter_scope(tx, command, &project_key);
     let turns = store_turns(tx, command, &project_key);
@@ -76,7 +77,8 @@ fn check(tx: &Transaction<'_>, command: &Remember) -> Result<(), Rejection> {
 }
 
 fn check_memory(tx: &Transaction<'_>, command: &Remember, new: &NewMemory) -> Result<(), Rejection> {
-    if tx.rows().memory(new.id).is_some() || tx.rows().tombstone(new.id).is_some() {
+    let rows = tx.rows();
+    if rows.resolved(new.id).is_some() || rows.tombstone(rows.follow(new.id)).is_some() {
         return Err(Rejection::AlreadyExists {
             what: "memory",
             id: new.id.to_string(),

@@ -22,8 +22,8 @@ pub(super) fn apply_resolve(tx: &mut Transaction<'_>, command: &ResolveConflict)
         );
         return Err(Rejection::NotResolvable { why });
     };
-    if let Some(winner) = command
-        .winner
+    let winner = command.winner.map(|given| tx.rows().follow(given));
+    if let Some(winner) = winner
         .filter(|winner| *winner != link.source && *winner != link.target)
     {
         let why = format!(
@@ -32,9 +32,13 @@ pub(super) fn apply_resolve(tx: &mut Transaction<'_>, command: &ResolveConflict)
         );
         return Err(Rejection::NotResolvable { why });
     }
-    if before.resolved && before.winner == command.winner && command.valid_to.is_none() {
+    if before.resolved && before.winner == winner && command.valid_to.is_none() {
         return Ok(Outcome::ConflictResolved { id: link.id });
     }
+    let command = &ResolveConflict {
+        winner,
+        ..command.clone()
+    };
     check_end(tx, command, &link)?;
     reverse(tx, &link, &before);
     let loser_valid_to_before = command

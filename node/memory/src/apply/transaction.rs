@@ -1,11 +1,13 @@
 //! The rows of one tenant while one command changes them, with the bookkeeping that every command shares: counters,
 //! versions, index rows, effects.
 
+use super::changes;
+use crate::change::ChangeKind;
 use crate::id::{EvidenceId, LinkId, MemoryId, Principal, TenantId};
 use crate::link::Link;
 use crate::memory::{ChangeReason, Evidence, Memory, State, Vector, VectorDraft, Version};
 use crate::outcome::Effects;
-use crate::scope::name_key;
+use crate::scope::{Scope, name_key};
 use crate::tables::typed::TenantRows;
 use crate::tables::{Form, Item, Key, Row, Tables, TenantKey};
 use crate::time::Millis;
@@ -17,6 +19,8 @@ pub(super) struct Transaction<'a> {
     pub(super) tenant: &'a TenantId,
     pub(super) now: Millis,
     pub(super) principal: &'a Principal,
+    /// The scope that the call names, if it names one.
+    pub(super) scope: Scope,
     effects: &'a mut Effects,
     state: TenantState,
     /// The project whose counters were touched last, with its key; written back on a change of project and at the end.
@@ -37,6 +41,7 @@ impl<'a> Transaction<'a> {
             tenant,
             now,
             principal,
+            scope: Scope::default(),
             effects,
             state,
             project: None,
@@ -64,6 +69,12 @@ impl<'a> Transaction<'a> {
 
     pub(super) fn changed(&mut self, item: Item) {
         self.effects.changed.push(item);
+    }
+
+    /// The number of the next change in the feed.
+    pub(super) fn next_change(&mut self) -> u64 {
+        self.state.changes = self.state.changes.saturating_add(1);
+        self.state.changes
     }
 
     /// Counts something at the tenant and at one project.
@@ -107,6 +118,7 @@ impl<'a> Transaction<'a> {
         self.index(&memory, &project_key);
         self.set_vector(Item::Memory(memory.id), vector);
         self.changed(Item::Memory(memory.id));
+        self.note_memory(ChangeKind::Created, &memory, None);
         self.put(TenantKey::Memory(memory.id), Row::Memory(Box::new(memory)));
     }
 
@@ -119,7 +131,8 @@ impl<'a> Transaction<'a> {
         }
         new.version = old.version.saturating_add(1);
         new.updated_at = self.now;
-        self.replace_memory(old, new);
+        let kind = changes::kind_of(reason, old, &new);
+        self.replace_memory(old, new, kind);
     }
 
     /// What `old` leaves behind when it is replaced now.
@@ -140,9 +153,9 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Puts `new` in the place of `old`, with counters and index rows; versions are the caller's. `new` keeps id and
-    /// scope.
-    pub(super) fn replace_memory(&mut self, old: &Memory, new: Memory) {
+    /// Puts `new` in the place of `old`, with counters, index rows and a change of this kind; versions are the caller's.
+    /// `new` keeps id and scope.
+    pub(super) fn replace_memory(&mut self, old: &Memory, new: Memory, kind: ChangeKind) {
         let project_key = old.scope.project_key();
         let (bytes_before, bytes_after) = (text_bytes(old), text_bytes(&new));
         let (kind_before, kind_after) = (old.kind, new.kind);
@@ -155,6 +168,7 @@ impl<'a> Transaction<'a> {
         });
         self.unindex(old, &project_key);
         self.index(&new, &project_key);
+        self.note_memory(kind, &new, None);
         self.rewrite_memory(new);
     }
 
@@ -275,6 +289,8 @@ impl<'a> Transaction<'a> {
         for end in [source, target] {
             self.count_link_at(end, 1, i64::from(open));
         }
+        self.index_conflict(&link);
+        self.note_link(ChangeKind::Linked, &link);
         self.put(TenantKey::Link(id), Row::Link(Box::new(link)));
     }
 
@@ -314,7 +330,27 @@ impl<'a> Transaction<'a> {
                 self.count_link_at(end, 0, change);
             }
         }
+        if open_before != open_after {
+            self.unindex_conflict(old);
+            self.index_conflict(&new);
+            let kind = if open_after { ChangeKind::Reopened } else { ChangeKind::Resolved };
+            self.note_link(kind, &new);
+        } else if old.resolution.as_ref().map(|r| r.winner) != new.resolution.as_ref().map(|r| r.winner) {
+            self.note_link(ChangeKind::Resolved, &new);
+        }
         self.put(TenantKey::Link(new.id), Row::Link(Box::new(new)));
+    }
+
+    fn index_conflict(&mut self, link: &Link) {
+        if let Some(resolution) = &link.resolution {
+            self.put(TenantKey::Conflict(resolution.resolved, link.id), Row::Mark);
+        }
+    }
+
+    fn unindex_conflict(&mut self, link: &Link) {
+        if let Some(resolution) = &link.resolution {
+            self.delete(TenantKey::Conflict(resolution.resolved, link.id));
+        }
     }
 
     /// Removes a link; the end `gone` is being erased and is not counted down.
@@ -322,6 +358,7 @@ impl<'a> Transaction<'a> {
         self.delete(TenantKey::LinkFrom(link.source, link.relationship, link.target));
         self.delete(TenantKey::LinkTo(link.target, link.relationship, link.source));
         self.delete(TenantKey::Link(link.id));
+        self.unindex_conflict(link);
         let project_key = self
             .rows()
             .memory(link.source)
@@ -355,6 +392,28 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Lets a link lead to or from `to` where it led to or from `from`, under the same id. The caller knows that no such
+    /// link is there and that the two ends differ. `from` is about to go and is not counted down.
+    pub(super) fn move_link(&mut self, link: &Link, from: MemoryId, to: MemoryId) {
+        self.delete(TenantKey::LinkFrom(link.source, link.relationship, link.target));
+        self.delete(TenantKey::LinkTo(link.target, link.relationship, link.source));
+        let moved = |end: MemoryId| if end == from { to } else { end };
+        let mut new = Link {
+            source: moved(link.source),
+            target: moved(link.target),
+            version: link.version.saturating_add(1),
+            ..link.clone()
+        };
+        if let Some(resolution) = &mut new.resolution {
+            resolution.winner = resolution.winner.map(moved);
+        }
+        let (id, open) = (link.id, link.is_open_conflict());
+        self.put(TenantKey::LinkFrom(new.source, new.relationship, new.target), Row::LinkId(id));
+        self.put(TenantKey::LinkTo(new.target, new.relationship, new.source), Row::LinkId(id));
+        self.count_link_at(to, 1, i64::from(open));
+        self.put(TenantKey::Link(id), Row::Link(Box::new(new)));
+    }
+
     fn count_link_at(&mut self, memory: MemoryId, links: i64, open_conflicts: i64) {
         let Some(mut memory) = self.rows().memory(memory) else {
             return;
@@ -385,6 +444,20 @@ impl<'a> Transaction<'a> {
     /// The id of evidence that a change (not a caller) makes.
     pub(super) fn evidence_id(&self, memory: MemoryId, number: u32) -> EvidenceId {
         EvidenceId::from_bytes(derived_uuid(self.now, &[&memory.bytes(), &number.to_be_bytes()]))
+    }
+
+    /// Proof that a step of a clearing was done.
+    pub(super) fn receipt_of_step(&self, parts: &[&[u8]]) -> String {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        hasher.update(self.tenant.as_str().as_bytes());
+        hasher.update(&self.now.0.to_be_bytes());
+        hasher.update(&self.state.changes.to_be_bytes());
+        hasher.update(self.principal.0.as_bytes());
+        for part in parts {
+            hasher.update(part);
+            hasher.update(&[0xff]);
+        }
+        format!("cleared-{:032x}", hasher.digest128())
     }
 
     /// Proof of an erasure: a hash over what, when and who.

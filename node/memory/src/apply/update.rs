@@ -12,7 +12,7 @@ use crate::tables::Item;
 const BOOKKEEPING: [&str; 4] = ["observed", "decomposed", "speaker:user", "speaker:assistant"];
 
 pub(super) fn apply_update(tx: &mut Transaction<'_>, command: &UpdateMemory) -> Result<Outcome, Rejection> {
-    let Some(old) = tx.rows().memory(command.id) else {
+    let Some(old) = tx.rows().resolved(command.id) else {
         return Err(Rejection::NotFound {
             what: "memory",
             id: command.id.to_string(),
@@ -58,6 +58,7 @@ pub(super) fn apply_update(tx: &mut Transaction<'_>, command: &UpdateMemory) -> 
         tx.set_vector(Item::Memory(old.id), vector);
     }
     let conflicts = if command.statement.is_some() {
+        conflicts::refresh_reasons(tx, old.id);
         conflicts::detect(tx, old.id)
     } else {
         Vec::new()

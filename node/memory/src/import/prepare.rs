@@ -130,6 +130,11 @@ fn set_project(record: &mut Record, project: &str) {
             set(&mut record.memory.scope);
             record.evidence.iter_mut().for_each(|(_, evidence)| set(&mut evidence.scope));
         }
-        Record::Link(_) | Record::Redirect(_) | Record::Tombstone(..) => {}
+        Record::Tombstone(_, tombstone) => {
+            if let Some(erased) = &mut tombstone.of {
+                set(&mut erased.scope);
+            }
+        }
+        Record::Link(_) | Record::Redirect(_) => {}
     }
 }

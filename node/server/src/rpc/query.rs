@@ -10,6 +10,7 @@ use waggle_memory::scope::{Scope, name_key};
 use waggle_memory::tables::Item;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
+use waggle_memory::transcript::Counters;
 use waggle_memory::time_words::{TimeIntent, TimeOrder, interpret};
 use waggle_proto::wire::{
     self, AnswerExplain, Interpretation, QueryReply, QueryRequest, ReadPoint, query_request::Mode,
@@ -335,16 +336,15 @@ fn interpretation(asked: &Asked, period_empty: bool) -> Interpretation {
     }
 }
 
-/// Memories in scope, from counters.
+/// Memories in scope that were not ended, from counters.
 pub(super) fn total_in_scope(rows: TenantRows<'_>, asked: &Asked) -> u64 {
-    let of = |project: &str| rows.project(project).map_or(0, |project| project.counters.memories());
-    if asked.scope.project_key().is_empty() {
-        rows.state().counters.memories()
-    } else if asked.strict_scope {
-        of(&asked.scope.project)
-    } else {
-        of(&asked.scope.project) + of("")
-    }
+    let open = |counters: &Counters| counters.memories().saturating_sub(counters.memories_closed);
+    let of = |project: &str| rows.project(project).map_or(0, |project| open(&project.counters));
+    let Some(projects) = asked.projects(rows) else {
+        return open(&rows.state().counters);
+    };
+    let own: u64 = projects.iter().filter(|key| !key.is_empty()).map(|key| of(key)).sum();
+    if asked.strict_scope { own } else { own + of("") }
 }
 
 /// The machine-readable reason of an empty answer, and what to do about it.

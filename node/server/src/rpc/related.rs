@@ -33,8 +33,9 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: RelatedRequest) -> Res
     call.read(move |engine, rows| {
         let now = engine.clock.wall();
         let start = rows
-            .memory(id)
+            .resolved(id)
             .ok_or_else(|| CallError::not_found("memory", &id.to_string()))?;
+        let start_id = start.id;
         let walk = Walk {
             depth_max: request.max_depth.min(DEPTH_MAX),
             closed_too: request.include_invalidated,
@@ -49,7 +50,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: RelatedRequest) -> Res
             strength_millionths: 1_000_000,
             memory: start,
         }];
-        reached.extend(walk.from(rows, &[id]));
+        reached.extend(walk.from(rows, &[start_id]));
         let more = reached.len() > limit;
         reached.truncate(limit);
         let memories: Vec<Memory> = reached.iter().map(|reached| reached.memory.clone()).collect();

@@ -29,7 +29,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: UpdateMemoryRequest) -
     call.linearize().await?;
     let current = call
         .read(move |_, rows| {
-            rows.memory(id)
+            rows.resolved(id)
                 .ok_or_else(|| CallError::not_found("memory", &id.to_string()))
         })
         .await?;

@@ -41,6 +41,29 @@ impl TenantRows<'_> {
             .collect()
     }
 
+    /// Merged ids with what they lead to, in id order after `after`.
+    pub fn redirects_after(&self, after: Option<MemoryId>, limit: usize) -> Vec<(MemoryId, MemoryId)> {
+        let from = self.key(TenantKey::Redirect(after.unwrap_or(MemoryId::from_bytes(ID_MIN))));
+        let to = self.key(TenantKey::Redirect(MemoryId::from_bytes(ID_MAX)));
+        let rows = self.tables.scan(&from, &to, limit.saturating_add(1));
+        rows.into_iter()
+            .filter_map(|(key, row)| match (key, row) {
+                (Key::Tenant(_, TenantKey::Redirect(from)), Row::Redirect(to)) => Some((from, to)),
+                _ => None,
+            })
+            .filter(|(from, _)| Some(*from) != after)
+            .take(limit)
+            .collect()
+    }
+
+    /// What a merged id leads to; None when it was never merged away.
+    pub fn redirect(&self, id: MemoryId) -> Option<MemoryId> {
+        match self.tables.get(&self.key(TenantKey::Redirect(id))) {
+            Some(Row::Redirect(to)) => Some(to),
+            _ => None,
+        }
+    }
+
     /// Tombstones in id order after `after`.
     pub fn tombstones_after(&self, after: Option<MemoryId>, limit: usize) -> Vec<(MemoryId, Tombstone)> {
         let from = self.key(TenantKey::Tombstone(after.unwrap_or(MemoryId::from_bytes(ID_MIN))));
