@@ -299,6 +299,8 @@ impl Draw {
             receipt: self.short(),
             deleted_links: self.u32(),
             turns_kept: self.u32(),
+            of: None,
+            of: None,
         }
     }
 

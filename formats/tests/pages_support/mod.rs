@@ -157,6 +157,7 @@ pub fn tombstone(number: u16) -> Record {
         receipt: "r".to_owned(),
         deleted_links: 0,
         turns_kept: 0,
+        of: None,
     };
     Record::Tombstone(memory_id(number), tombstone)
 }
