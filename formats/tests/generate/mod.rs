@@ -8,7 +8,7 @@ use uuid::Uuid;
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
-use waggle_memory::memory::{Alias, ChangeReason, Evidence, Memory, Tombstone, TurnSpan, Version};
+use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::record::{MemoryRecord, Record, Redirect};
 use waggle_memory::scope::{Scope, name_key};
 use waggle_memory::statement::{Claim, Fingerprint, StatedEnd, Statement};
@@ -299,8 +299,12 @@ impl Draw {
             receipt: self.short(),
             deleted_links: self.u32(),
             turns_kept: self.u32(),
-            of: None,
-            of: None,
+            of: self.maybe(|draw| Erased {
+                scope: draw.scope(),
+                kind: draw.pick(Kind::ALL),
+                recorded_at: draw.time(),
+                content_hash: u128::from(draw.number()).to_be_bytes(),
+            }),
         }
     }
 
