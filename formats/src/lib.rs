@@ -12,8 +12,10 @@ pub mod error;
 pub mod secrets;
 pub mod signature;
 
+pub mod abhi;
 pub mod backup;
 pub mod graphml;
+pub mod waggle_json;
 
 pub mod graph;
 pub mod redaction;
@@ -23,3 +25,4 @@ mod json;
 mod order;
 mod scanner;
 mod shape;
+mod waggle;

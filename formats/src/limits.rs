@@ -38,3 +38,18 @@ pub const NOTE_BYTES_MAX: usize = 4 * KIB;
 pub const TAGS_MAX: usize = 256;
 /// Words that the ends of a link share.
 pub const TERMS_MAX: usize = 64;
+
+/// Members of a container, directories and doubles included.
+pub const MEMBERS_MAX: u64 = 16;
+/// How many times larger a member may be unpacked than packed.
+pub const RATIO_MAX: u64 = 200;
+/// A manifest. Costs three times that many bytes.
+pub const MANIFEST_BYTES_MAX: usize = 16 * MIB;
+/// An encrypted member, which is made and read as one piece. Costs three times that many bytes.
+pub const ENCRYPTED_BYTES_MAX: usize = 256 * MIB;
+/// Session records of a container, which are kept until their place in the file. Costs that many bytes.
+pub const WINDOWS_BYTES_MAX: usize = 64 * MIB;
+/// Records of a container that is compared or merged. Costs about 2 KiB each.
+pub const COMPARED_RECORDS_MAX: usize = 200_000;
+/// Bytes of a container that is compared or merged, unpacked. Costs twice that many bytes.
+pub const COMPARED_BYTES_MAX: usize = 512 * MIB;

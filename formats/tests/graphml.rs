@@ -42,37 +42,37 @@ fn read(xml: &str) -> Graph {
                     .map(|attribute| {
                         let attribute = attribute.unwrap();
                         let value = attribute.normalized_value(XmlVersion::default()).unwrap().into_owned();
-                        (String::from_utf8_lossy(attribute.key.as_ref()).into_owned(), value)
+                        (attribute.key.as_ref().to_owned(), value)
                     })
                     .collect();
                 match tag.name().as_ref() {
-                    b"graph" => graph.directed = attributes["edgedefault"] == "directed",
-                    b"key" => {
+                    "graph" => graph.directed = attributes["edgedefault"] == "directed",
+                    "key" => {
                         let name = format!("{} {}", attributes["for"], attributes["attr.name"]);
                         graph.keys.insert(attributes["id"].clone(), name);
                     }
-                    b"node" => {
+                    "node" => {
                         graph.nodes.insert(attributes["id"].clone(), BTreeMap::new());
                         at = Some((true, attributes["id"].clone()));
                     }
-                    b"edge" => {
+                    "edge" => {
                         let ends = (attributes["source"].clone(), attributes["target"].clone());
                         graph.edges.push((ends.0, ends.1, BTreeMap::new()));
                         at = Some((false, String::new()));
                     }
-                    b"data" => text = Some((attributes["key"].clone(), String::new())),
+                    "data" => text = Some((attributes["key"].clone(), String::new())),
                     _ => {}
                 }
             }
             Event::Text(part) => {
                 if let Some((_, text)) = &mut text {
-                    text.push_str(&part.decode().unwrap());
+                    text.push_str(&part.xml10_content());
                 }
             }
             Event::GeneralRef(reference) => {
                 let character = match reference.resolve_char_ref().unwrap() {
                     Some(character) => character,
-                    None => match &*reference.decode().unwrap() {
+                    None => match &*reference.xml10_content() {
                         "amp" => '&',
                         "lt" => '<',
                         "gt" => '>',
@@ -81,7 +81,7 @@ fn read(xml: &str) -> Graph {
                 };
                 text.as_mut().unwrap().1.push(character);
             }
-            Event::End(tag) if tag.name().as_ref() == b"data" => {
+            Event::End(tag) if tag.name().as_ref() == "data" => {
                 let (key, value) = text.take().unwrap();
                 let name = graph.keys[&key].clone();
                 let values = match at.as_ref().unwrap() {

@@ -1,6 +1,7 @@
 //! Whole graphs as records, from a seed: every field is set somewhere, every optional part comes and goes.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(unreachable_pub, reason = "a module of tests")]
 
 use std::collections::BTreeMap;
 
