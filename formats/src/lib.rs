@@ -7,6 +7,8 @@
 pub mod limits;
 
 pub mod backup;
+pub mod bundle;
 pub mod graph;
+pub mod html;
 pub mod redaction;
 pub mod vault;
