@@ -17,7 +17,9 @@ pub mod backup;
 pub mod graphml;
 pub mod waggle_json;
 
+pub mod bundle;
 pub mod graph;
+pub mod html;
 pub mod redaction;
 pub mod vault;
 
