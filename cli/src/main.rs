@@ -57,6 +57,9 @@ enum Command {
     Export(commands::transfer::Export),
     /// Take a file in that `waggle export` wrote.
     Import(commands::transfer::Import),
+    /// Check, show, compare and merge .abhi files, without a server.
+    #[command(subcommand)]
+    Abhi(commands::abhi::Verb),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Command::Memory(verb) => commands::memory::run(verb),
         Command::Export(args) => commands::transfer::export(args),
         Command::Import(args) => commands::transfer::import(args),
+        Command::Abhi(verb) => commands::abhi::run(verb),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

@@ -5,7 +5,9 @@ pub(crate) mod fields;
 mod canonicalize_node;
 mod clear;
 mod delete_node;
+mod export_context_bundle;
 mod export_graph_backup;
+mod export_graph_html;
 mod export_markdown_vault;
 mod exports;
 mod get_node_history;
@@ -76,6 +78,8 @@ impl ToolCall<'_> {
     /// Runs the tool and makes its answer fit.
     pub(crate) async fn run(self) -> Result<Fitted, Fault> {
         let answer = match self.tool.kind {
+            ToolKind::ExportContextBundle => export_context_bundle::run(&self).await?,
+            ToolKind::ExportGraphHtml => export_graph_html::run(&self).await?,
             ToolKind::ExportGraphBackup => export_graph_backup::run(&self).await?,
             ToolKind::ExportMarkdownVault => export_markdown_vault::run(&self).await?,
             ToolKind::ImportMarkdownVault => import_markdown_vault::run(&self).await?,

@@ -20,7 +20,7 @@ use crate::route::timed;
 use crate::transfer::description::{Format, SecretsPolicy};
 use crate::transfer::export::open;
 use crate::transfer::import::blocking;
-use crate::transfer::pages::{collect, redacted};
+use crate::transfer::pages::{best_connected, collect, redacted};
 
 /// Tries with ever smaller parts of the budget: escapes of the answer take what the text does not know of.
 const TRIES: usize = 5;
@@ -55,7 +55,10 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         let asked = Arc::clone(&asked);
         move || {
             let graph = collect(&mut incoming)?;
-            let chosen = chosen.unwrap_or_else(|| best_connected(&graph, asked.nodes_max));
+            let chosen = chosen.unwrap_or_else(|| Chosen {
+                memories: best_connected(&graph, asked.nodes_max),
+                turns: Vec::new(),
+            });
             Ok((Arc::new(graph), Arc::new(chosen)))
         }
     })
@@ -192,18 +195,6 @@ async fn prime(call: &ToolCall<'_>, asked: &Asked) -> Result<(Vec<NodeHit>, Vec<
         })
         .await?;
     Ok((reply.nodes, reply.turns))
-}
-
-fn best_connected(graph: &Graph, nodes_max: usize) -> Chosen {
-    let mut ranked: Vec<(usize, MemoryId)> = graph
-        .memories()
-        .map(|record| (graph.links_of(record.memory.id).count(), record.memory.id))
-        .collect();
-    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    Chosen {
-        memories: ranked.into_iter().map(|(_, id)| id).take(nodes_max).collect(),
-        turns: Vec::new(),
-    }
 }
 
 fn rendered(asked: &Asked, graph: &Graph, chosen: &Chosen, token_budget: usize) -> Result<Bundle, Fault> {

@@ -78,6 +78,14 @@ fn counted(export: &Description, written: &Written, bytes: u64) -> Answer {
     if written.redactions > 0 {
         answer.put("redactions", written.redactions);
     }
+    for (name, left_out) in [
+        ("edges_left_out", written.edges_left_out),
+        ("nodes_left_out", written.nodes_left_out),
+    ] {
+        if left_out > 0 {
+            answer.put(name, left_out);
+        }
+    }
     if !export.name.is_empty() {
         answer.put("file_name", export.file_name());
         answer.put("hint", "nothing was written on the server; save the content under this name");
