@@ -177,7 +177,7 @@ async fn paths_show_their_tools_and_name_where_others_are() {
         let budget = if path.ends_with("core") { 1_500 } else { 4_500 };
         assert!(tokens <= budget, "{path}: {tokens} tokens");
     }
-    assert_eq!(lists, [20, 7, 10, 7]);
+    assert_eq!(lists, [26, 7, 14, 7]);
     let reply = gateway
         .rpc(
             "/mcp/core",
