@@ -4,7 +4,6 @@ use waggle_memory::clear::Cleared;
 use waggle_memory::command::DedupReason;
 use waggle_memory::id::{LinkId, MemoryId, TurnId};
 use waggle_memory::import::Imported;
-use waggle_memory::outcome::{Outcome, Rejection, Remembered, StoredMemory};
 use waggle_memory::outcome::{Canonicalized, Outcome, Rejection, Remembered, StoredMemory};
 
 use super::generated as pb;
