@@ -167,9 +167,11 @@ impl Client {
                     Ok(Some(chunk)) => out.write_all(&chunk).context("write the export")?,
                     Ok(None) => return Ok(out.flush()?),
                     Err(_) => {
-                        return Err(Failure::new(failure::UNAVAILABLE, "the export broke off before its end")
-                            .next("repeat it; the log of the gateway says why")
-                            .into());
+                        return Err(
+                            Failure::new(failure::UNAVAILABLE, "the export broke off before its end")
+                                .next("repeat it; the log of the gateway says why")
+                                .into(),
+                        );
                     }
                 }
             }

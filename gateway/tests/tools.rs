@@ -115,7 +115,9 @@ async fn every_tool_needs_exactly_its_scope() {
                 assert_eq!(result["structuredContent"]["error_code"], "authorization_failed");
                 assert!(
                     needed.split_whitespace().any(|scope| text_of(&result).contains(scope)),
-                    "{}", text_of(&result));
+                    "{}",
+                    text_of(&result)
+                );
             }
         }
     }

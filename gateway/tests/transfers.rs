@@ -175,24 +175,47 @@ async fn a_backup_fits_inline_and_comes_back_into_another_tenant_as_it_was() {
         .call(&key, "export_graph_backup", json!({"token_budget": 20_000}))
         .await;
     let answer = &backup["structuredContent"];
-    assert_eq!((&answer["node_count"], &answer["edge_count"]), (&json!(2), &json!(1)), "{answer}");
+    assert_eq!(
+        (&answer["node_count"], &answer["edge_count"]),
+        (&json!(2), &json!(1)),
+        "{answer}"
+    );
     assert_eq!(answer["schema_version"], 1);
     let content = answer["content"].as_str().expect("inline");
     assert!(answer["content_hash"].as_str().expect("a hash").starts_with("sha256:"));
 
     let before = running.stub.graphs.records("acme");
     let other = running.key_of("other", WRITE);
-    let imported = running.call(&other, "import_graph_backup", json!({"content": content})).await;
+    let imported = running
+        .call(&other, "import_graph_backup", json!({"content": content}))
+        .await;
     let report = &imported["structuredContent"];
-    assert_eq!((&report["nodes_created"], &report["edges_created"]), (&json!(2), &json!(1)), "{report}");
-    assert_eq!((&report["transcripts_created"], &report["hash_verified"]), (&json!(1), &json!(true)));
+    assert_eq!(
+        (&report["nodes_created"], &report["edges_created"]),
+        (&json!(2), &json!(1)),
+        "{report}"
+    );
+    assert_eq!(
+        (&report["transcripts_created"], &report["hash_verified"]),
+        (&json!(1), &json!(true))
+    );
     // Signed by this cluster: the authors stay, although the key is no administrator's.
     assert_eq!(running.stub.graphs.records("other"), before);
-    assert_eq!(running.stub.graphs.records("acme"), before, "the tenant of the file is untouched");
+    assert_eq!(
+        running.stub.graphs.records("acme"),
+        before,
+        "the tenant of the file is untouched"
+    );
 
-    let again = running.call(&other, "import_graph_backup", json!({"content": content})).await;
+    let again = running
+        .call(&other, "import_graph_backup", json!({"content": content}))
+        .await;
     let report = &again["structuredContent"];
-    assert_eq!((&report["nodes_created"], &report["nodes_unchanged"]), (&json!(0), &json!(2)), "{report}");
+    assert_eq!(
+        (&report["nodes_created"], &report["nodes_unchanged"]),
+        (&json!(0), &json!(2)),
+        "{report}"
+    );
     assert_eq!(running.stub.graphs.records("other"), before);
 }
 
@@ -207,10 +230,16 @@ async fn what_is_too_long_is_a_link_for_its_key_and_tenant_alone() {
         .as_array()
         .and_then(|content| content.iter().find(|block| block["type"] == "resource_link"))
         .expect("a link");
-    assert_eq!((&link["name"], &link["mimeType"]), (&json!("backup one.json"), &json!("application/json")));
+    assert_eq!(
+        (&link["name"], &link["mimeType"]),
+        (&json!("backup one.json"), &json!("application/json"))
+    );
     let answer = &result["structuredContent"];
     assert_eq!(answer["node_count"], 2);
-    assert!(answer["expires_at"].is_string() && answer["content"].is_null(), "{answer}");
+    assert!(
+        answer["expires_at"].is_string() && answer["content"].is_null(),
+        "{answer}"
+    );
     let uri = link["uri"].as_str().expect("a uri");
     let base = format!("http://{}", running.public);
     let path = uri.strip_prefix(&base).expect("of this gateway");
@@ -231,7 +260,10 @@ async fn what_is_too_long_is_a_link_for_its_key_and_tenant_alone() {
     for (stranger, status) in strangers {
         assert_eq!(get(&running, path, Some(&stranger)).await.status, status);
     }
-    assert_eq!(get(&running, "/api/exports/made-up", Some(&key)).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        get(&running, "/api/exports/made-up", Some(&key)).await.status,
+        StatusCode::NOT_FOUND
+    );
 }
 
 #[tokio::test]
@@ -253,7 +285,10 @@ async fn every_call_needs_its_scope() {
         (Method::POST, "/api/uploads", &reader),
     ];
     for (method, path, key) in rest {
-        for (key, status) in [(Some(key.as_str()), StatusCode::FORBIDDEN), (None, StatusCode::UNAUTHORIZED)] {
+        for (key, status) in [
+            (Some(key.as_str()), StatusCode::FORBIDDEN),
+            (None, StatusCode::UNAUTHORIZED),
+        ] {
             let request = running.request(method.clone(), path, key).body(Full::new(Bytes::new()));
             let reply = running.send(request.expect("a request")).await;
             assert_eq!(reply.status, status, "{path}");
@@ -288,7 +323,10 @@ async fn hostile_files_are_refused_with_a_reason_and_change_nothing() {
     let backup = running
         .call(&key, "export_graph_backup", json!({"token_budget": 20_000}))
         .await;
-    let good = backup["structuredContent"]["content"].as_str().expect("inline").to_owned();
+    let good = backup["structuredContent"]["content"]
+        .as_str()
+        .expect("inline")
+        .to_owned();
     let before = running.stub.graphs.records("acme");
     let long = good.replace("Redis for caches", &"x".repeat(70_000));
     let files = [
@@ -298,13 +336,18 @@ async fn hostile_files_are_refused_with_a_reason_and_change_nothing() {
         ("\u{0}\u{1}", "validation_failed"),
         (&good.replace("Redis", "Memcached"), "hash_verification_failed"),
         (&good[..good.len() / 2], "validation_failed"),
-        (&good.replace("\"format_version\":1", "\"format_version\":99"), "schema_version_incompatible"),
+        (
+            &good.replace("\"format_version\":1", "\"format_version\":99"),
+            "schema_version_incompatible",
+        ),
         (&good.replace("decision", "no_such_type"), "validation_failed"),
         (&long, "validation_failed"),
         (&format!("{good}{good}"), "validation_failed"),
     ];
     for (file, expected) in files {
-        let result = running.call(&key, "import_graph_backup", json!({"content": file})).await;
+        let result = running
+            .call(&key, "import_graph_backup", json!({"content": file}))
+            .await;
         let start: String = file.chars().take(40).collect();
         assert_eq!(code(&result), expected, "{start:?}: {result}");
         if !file.contains('\u{0}') {
@@ -355,8 +398,14 @@ async fn an_upload_is_imported_by_its_owner_and_counted() {
     let reply = send_bytes(&running, "/api/uploads", &key, "one too many").await;
     assert_eq!(reply.body["error_code"], "limit_exceeded");
     let other = running.key_of("other", WRITE);
-    assert_eq!(send_bytes(&running, "/api/uploads", &other, "x").await.status, StatusCode::CREATED);
-    assert_eq!(send_bytes(&running, "/api/uploads", &other, "").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        send_bytes(&running, "/api/uploads", &other, "x").await.status,
+        StatusCode::CREATED
+    );
+    assert_eq!(
+        send_bytes(&running, "/api/uploads", &other, "").await.status,
+        StatusCode::BAD_REQUEST
+    );
 }
 
 #[tokio::test]
@@ -378,11 +427,17 @@ async fn strategies_and_trust_reach_the_node() {
     let signature = content.find("\"signature\":").expect("a signature");
     let unsigned = format!("{}\"signature\":null}}\n", &content[..signature]);
     let result = running
-        .call(&writer, "import_graph_backup", json!({"content": unsigned, "strategy": "overwrite"}))
+        .call(
+            &writer,
+            "import_graph_backup",
+            json!({"content": unsigned, "strategy": "overwrite"}),
+        )
         .await;
     assert_eq!(result["isError"], json!(false), "{result}");
     let heads = running.stub.graphs.heads.lock().expect("heads").clone();
-    let [first, second] = heads.as_slice() else { panic!("two imports: {heads:?}") };
+    let [first, second] = heads.as_slice() else {
+        panic!("two imports: {heads:?}")
+    };
     assert_eq!((first.strategy, first.project.as_deref()), (3, Some("copy")));
     assert!(first.dry_run && first.allow_dangling && first.keep_authors && first.overwrite_newer);
     assert_eq!((second.strategy, second.project.as_deref()), (2, None));

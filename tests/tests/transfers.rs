@@ -20,7 +20,8 @@ impl World {
         let folder = tempfile::tempdir().context("make a folder for the data")?;
         let data = folder.path().join("data");
         let dev = Dev::start(&data)?;
-        let operator_key = std::fs::read_to_string(data.join("secrets/operator-key")).context("read the operator's key")?;
+        let operator_key =
+            std::fs::read_to_string(data.join("secrets/operator-key")).context("read the operator's key")?;
         Ok(Self {
             base: dev.mcp_url.trim_end_matches("/mcp").to_owned(),
             http: reqwest::Client::builder().no_proxy().build()?,
@@ -32,7 +33,11 @@ impl World {
 
     async fn admin(&self, path: &str, body: Value) -> Result<Value> {
         let url = format!("{}{path}", self.dev.admin_url);
-        let sent = self.http.post(url).bearer_auth(&self.operator_key).body(body.to_string());
+        let sent = self
+            .http
+            .post(url)
+            .bearer_auth(&self.operator_key)
+            .body(body.to_string());
         let answer = sent.send().await?;
         ensure!(answer.status().is_success(), "{path}: {}", answer.text().await?);
         Ok(serde_json::from_str(&answer.text().await?)?)
@@ -73,9 +78,18 @@ fn records(file: &str) -> Result<Value> {
 
 async fn fill(client: &Client) -> Result<()> {
     let turns = [
-        ("We decided to use PostgreSQL for the ledger because it has strong transactions.", "Noted: PostgreSQL."),
-        ("The ledger depends on the payments service. Zoë prefers short branches.", "I will remember that."),
-        ("We moved the ledger from PostgreSQL to CockroachDB.", "CockroachDB it is."),
+        (
+            "We decided to use PostgreSQL for the ledger because it has strong transactions.",
+            "Noted: PostgreSQL.",
+        ),
+        (
+            "The ledger depends on the payments service. Zoë prefers short branches.",
+            "I will remember that.",
+        ),
+        (
+            "We moved the ledger from PostgreSQL to CockroachDB.",
+            "CockroachDB it is.",
+        ),
     ];
     for (user, assistant) in turns {
         let turn = json!({
@@ -94,7 +108,10 @@ async fn fill(client: &Client) -> Result<()> {
     client.call("update_node", change).await?.ok()?;
     let gone = json!({"label": "Gone", "content": "The old badge colour is green", "node_type": "fact"});
     let gone = client.call("store_node", gone).await?.ok()?;
-    client.call("delete_node", json!({"node_id": gone.str("id")?})).await?.ok()?;
+    client
+        .call("delete_node", json!({"node_id": gone.str("id")?}))
+        .await?
+        .ok()?;
     Ok(())
 }
 
@@ -106,21 +123,44 @@ async fn a_backup_goes_into_another_tenant_and_comes_out_the_same() -> Result<()
     let (status, file) = world.export(&world.dev.api_key, "format=json").await?;
     ensure!(status == StatusCode::OK, "{status}: {file}");
     let wanted = records(&file)?;
-    ensure!(wanted["nodes"].as_array().is_some_and(|nodes| nodes.len() > 3), "{wanted}");
-    ensure!(wanted["tombstones"].as_array().map(Vec::len) == Some(1), "{}", wanted["tombstones"]);
+    ensure!(
+        wanted["nodes"].as_array().is_some_and(|nodes| nodes.len() > 3),
+        "{wanted}"
+    );
+    ensure!(
+        wanted["tombstones"].as_array().map(Vec::len) == Some(1),
+        "{}",
+        wanted["tombstones"]
+    );
 
     // Signed by this cluster, so a key that only writes keeps the authors.
     let key = world.new_tenant("copy", &["graph:read", "graph:write"]).await?;
     let (status, tried) = world.import(&key, "dry_run=true", file.clone()).await?;
     ensure!(status == StatusCode::OK, "{tried}");
     let (_, empty) = world.export(&key, "").await?;
-    ensure!(records(&empty)?["nodes"] == json!([]), "a trial writes nothing: {empty}");
+    ensure!(
+        records(&empty)?["nodes"] == json!([]),
+        "a trial writes nothing: {empty}"
+    );
     let (status, imported) = world.import(&key, "", file.clone()).await?;
     ensure!(status == StatusCode::OK, "{imported}");
-    for field in ["nodes_created", "edges_created", "transcripts_created", "tombstones_created"] {
-        ensure!(tried[field] == imported[field], "{field}: {} {}", tried[field], imported[field]);
+    for field in [
+        "nodes_created",
+        "edges_created",
+        "transcripts_created",
+        "tombstones_created",
+    ] {
+        ensure!(
+            tried[field] == imported[field],
+            "{field}: {} {}",
+            tried[field],
+            imported[field]
+        );
     }
-    ensure!(imported["hash_verified"] == true && imported["conflict_count"] == 0, "{imported}");
+    ensure!(
+        imported["hash_verified"] == true && imported["conflict_count"] == 0,
+        "{imported}"
+    );
     let (_, copy) = world.export(&key, "").await?;
     ensure!(records(&copy)? == wanted, "the copy differs:\n{copy}\nfrom\n{file}");
 
@@ -133,7 +173,13 @@ async fn a_backup_goes_into_another_tenant_and_comes_out_the_same() -> Result<()
 
     // What was imported is found, by words at once and by meaning as soon as its vector is there.
     let copy = Client::new(&world.dev.mcp_url, &key)?;
-    let found = copy.call("query_graph", json!({"query": "how long are backups kept", "project": "ops"})).await?.ok()?;
+    let found = copy
+        .call(
+            "query_graph",
+            json!({"query": "how long are backups kept", "project": "ops"}),
+        )
+        .await?
+        .ok()?;
     ensure!(found.text.contains("90 days"), "{}", found.text);
 
     let errors = world.dev.errors()?;

@@ -150,9 +150,16 @@ fn diff(args: &Two) -> Result<()> {
 }
 
 fn merge(args: &Merge) -> Result<()> {
-    let prefer = if args.prefer == "right" { Prefer::Right } else { Prefer::Left };
+    let prefer = if args.prefer == "right" {
+        Prefer::Right
+    } else {
+        Prefer::Left
+    };
     let merged = abhi::merge(&load(&args.base)?, &load(&args.left)?, &load(&args.right)?, prefer);
-    let records = merged.document.records(&importer()).context("read the merged records")?;
+    let records = merged
+        .document
+        .records(&importer())
+        .context("read the merged records")?;
     let mut out = File::options()
         .read(true)
         .write(true)

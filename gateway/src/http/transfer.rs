@@ -60,7 +60,10 @@ pub(crate) fn base_url(parts: &Parts) -> String {
         .unwrap_or("localhost");
     // A balancer that ends TLS says so; whoever lies gets a link that does not work, and nobody else sees it.
     let secure = parts.uri.scheme_str() == Some("https")
-        || parts.headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
+        || parts
+            .headers
+            .get("x-forwarded-proto")
+            .is_some_and(|proto| proto == "https");
     format!("{}://{host}", if secure { "https" } else { "http" })
 }
 
@@ -139,7 +142,8 @@ impl Default for ExportQuery {
 
 impl ExportQuery {
     fn described(self, now: i64) -> Result<Description, Fault> {
-        let wrong = |field: &str, allowed: &str| Fault::validation(field, format!("field '{field}' is none of {allowed}"));
+        let wrong =
+            |field: &str, allowed: &str| Fault::validation(field, format!("field '{field}' is none of {allowed}"));
         for (field, value) in [
             ("project", &self.project),
             ("agent_id", &self.agent_id),
@@ -193,7 +197,11 @@ async fn send(app: &Arc<App>, entered: Entered, parts: &Parts, export: Descripti
     let incoming = open(app, &entered.caller, &call, &export, call.deadline).await?;
     let (chunks, mut reader) = mpsc::channel(CHUNKS_AHEAD);
     let (running, job) = (Arc::clone(app), export.clone());
-    let Entered { caller, origin, _pass: pass } = entered;
+    let Entered {
+        caller,
+        origin,
+        _pass: pass,
+    } = entered;
     let runtime = Handle::current();
     // Not awaited: it ends with its reader, or at its deadline.
     tokio::task::spawn_blocking(move || {
@@ -292,7 +300,11 @@ async fn upload(State(app): State<Arc<App>>, request: Request) -> Response<Body>
     let (parts, body) = request.into_parts();
     let answered = async {
         let entered = enter(&app, &parts, KeyScopes::GRAPH_WRITE, Cost::Write).await?;
-        let upload = app.transfer.uploads.receive(&entered.caller, body, app.clock.wall()).await?;
+        let upload = app
+            .transfer
+            .uploads
+            .receive(&entered.caller, body, app.clock.wall())
+            .await?;
         let answer = json!({
             "upload_id": upload.id,
             "size": upload.size,

@@ -263,7 +263,10 @@ mod tests {
         assert!(links.open(&link, &ours, NOW.plus(15 * 60_000 + 1)).is_err());
         assert!(Links::new(&[2; 32]).open(&link, &ours, NOW).is_err());
         for text in ["", "x", "!!", &link[1..], &"A".repeat(5_000)] {
-            assert_eq!(links.open(text, &ours, NOW).map_err(|fault| fault.code), Err("not_found"));
+            assert_eq!(
+                links.open(text, &ours, NOW).map_err(|fault| fault.code),
+                Err("not_found")
+            );
         }
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tonic::{Request, Streaming};
-use waggle_formats::{abhi, backup, graphml};
 use waggle_formats::error::WriteError;
+use waggle_formats::{abhi, backup, graphml};
 use waggle_memory::record::{MemoryRecord, Record};
 use waggle_memory::scope::Scope;
 use waggle_memory::time::Millis;
@@ -315,7 +315,9 @@ impl Write for &mut Beginning {
         let room = self.bytes_max.saturating_sub(self.bytes.len());
         let kept = bytes.get(..room.min(bytes.len())).unwrap_or_default();
         self.bytes.extend_from_slice(kept);
-        self.total = self.total.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.total = self
+            .total
+            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         Ok(bytes.len())
     }
 

@@ -107,9 +107,7 @@ impl Uploads {
         if kept + *coming >= UPLOADS_PER_TENANT_MAX {
             return Err(Fault::new(
                 "limit_exceeded",
-                format!(
-                    "this tenant has {UPLOADS_PER_TENANT_MAX} uploads already; each is gone an hour after it came"
-                ),
+                format!("this tenant has {UPLOADS_PER_TENANT_MAX} uploads already; each is gone an hour after it came"),
             ));
         }
         *coming += 1;
@@ -126,9 +124,10 @@ impl Uploads {
     pub(crate) fn find(&self, id: &str, caller: &Caller, now: Millis) -> Result<Source, Fault> {
         self.sweep(now);
         let state = self.state.lock();
-        let kept = state.kept.get(id).filter(|kept| {
-            kept.tenant == caller.tenant.as_str() && kept.principal == caller.principal
-        });
+        let kept = state
+            .kept
+            .get(id)
+            .filter(|kept| kept.tenant == caller.tenant.as_str() && kept.principal == caller.principal);
         kept.map(|kept| Source::File(kept.upload.path.clone())).ok_or_else(gone)
     }
 
@@ -143,7 +142,10 @@ impl Uploads {
             .and_then(|file| std::fs::remove_file(&path).map(|()| file));
         opened.map_err(|error| {
             tracing::warn!(%error, "a scratch file cannot be made");
-            Fault::unavailable("the gateway has no room for the export; try again", Duration::from_secs(30))
+            Fault::unavailable(
+                "the gateway has no room for the export; try again",
+                Duration::from_secs(30),
+            )
         })
     }
 

@@ -134,7 +134,10 @@ impl TransferService for Shared {
             Strategy::SkipExisting => ImportStrategy::SkipExisting,
             Strategy::Overwrite => ImportStrategy::Overwrite,
         };
-        let records = records.into_iter().filter_map(|record| prepared.prepare(record)).collect();
+        let records = records
+            .into_iter()
+            .filter_map(|record| prepared.prepare(record))
+            .collect();
         let Outcome::Imported(imported) = self.0.graphs.import(&context.tenant, strategy, records) else {
             panic!("the domain refused what the gateway let pass");
         };

@@ -488,7 +488,11 @@ impl HistoryService for Shared {
             memories_by_kind: vec![0, 3, 0, 0, 0, 1],
             turns: 7,
             dry_run: request.dry_run,
-            receipt: if request.dry_run { String::new() } else { "cleared-1".to_owned() },
+            receipt: if request.dry_run {
+                String::new()
+            } else {
+                "cleared-1".to_owned()
+            },
             ..ClearReply::default()
         }))
     }

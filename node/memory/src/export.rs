@@ -117,7 +117,9 @@ impl<'a> Export<'a> {
 
     fn read_sessions(&mut self, after: Option<(String, String)>) -> Stage {
         let page = self.rows.sessions_after(after.as_ref(), ROWS_AT_ONCE);
-        let Some((project, last)) = page.last() else { return Stage::Turns(None) };
+        let Some((project, last)) = page.last() else {
+            return Stage::Turns(None);
+        };
         let next = Stage::Sessions(Some((project.clone(), last.session_id.clone())));
         for (project, session) in page {
             let has_agent = |agent: &String| session.agents.iter().any(|name| name_key(name) == *agent);
@@ -133,7 +135,9 @@ impl<'a> Export<'a> {
 
     fn read_turns(&mut self, after: Option<TurnId>) -> Stage {
         let page = self.rows.turns_after(after, ROWS_AT_ONCE);
-        let Some(last) = page.last() else { return Stage::Memories(None) };
+        let Some(last) = page.last() else {
+            return Stage::Memories(None);
+        };
         let next = Stage::Turns(Some(last.id));
         for turn in page {
             if self.has(&turn.scope) {
@@ -145,7 +149,9 @@ impl<'a> Export<'a> {
 
     fn read_memories(&mut self, after: Option<MemoryId>) -> Stage {
         let page = self.rows.memories_after(after, ROWS_AT_ONCE);
-        let Some(last) = page.last() else { return Stage::Links(None) };
+        let Some(last) = page.last() else {
+            return Stage::Links(None);
+        };
         let next = Stage::Memories(Some(last.id));
         for memory in page {
             if self.contains(&memory) {
@@ -158,7 +164,9 @@ impl<'a> Export<'a> {
 
     fn read_links(&mut self, after: Option<LinkId>) -> Stage {
         let page = self.rows.links_after(after, ROWS_AT_ONCE);
-        let Some(last) = page.last() else { return Stage::Redirects(None) };
+        let Some(last) = page.last() else {
+            return Stage::Redirects(None);
+        };
         let next = Stage::Links(Some(last.id));
         for link in page {
             let inside = |end| self.rows.memory(end).is_some_and(|memory| self.contains(&memory));
@@ -172,7 +180,9 @@ impl<'a> Export<'a> {
     /// A merged id belongs where the memory is that it leads to.
     fn read_redirects(&mut self, after: Option<MemoryId>) -> Stage {
         let page = self.rows.redirects_after(after, ROWS_AT_ONCE);
-        let Some((last, _)) = page.last() else { return Stage::Tombstones(None) };
+        let Some((last, _)) = page.last() else {
+            return Stage::Tombstones(None);
+        };
         let next = Stage::Redirects(Some(*last));
         for (from, to) in page {
             let memory = || self.rows.resolved(to).is_some_and(|memory| self.contains(&memory));
@@ -185,9 +195,12 @@ impl<'a> Export<'a> {
 
     fn read_tombstones(&mut self, after: Option<MemoryId>) -> Stage {
         let page = self.rows.tombstones_after(after, ROWS_AT_ONCE);
-        let Some((last, _)) = page.last() else { return Stage::Done };
+        let Some((last, _)) = page.last() else {
+            return Stage::Done;
+        };
         let next = Stage::Tombstones(Some(*last));
-        self.ready.extend(page.into_iter().map(|(id, tombstone)| Record::Tombstone(id, tombstone)));
+        self.ready
+            .extend(page.into_iter().map(|(id, tombstone)| Record::Tombstone(id, tombstone)));
         next
     }
 
@@ -202,7 +215,10 @@ impl<'a> Export<'a> {
         if self.has(&memory.scope) {
             return true;
         }
-        let in_project = self.project_key.as_ref().is_none_or(|key| *key == memory.scope.project_key());
+        let in_project = self
+            .project_key
+            .as_ref()
+            .is_none_or(|key| *key == memory.scope.project_key());
         if !in_project || (self.scope.session_id.is_empty() && self.agent_key.is_none()) {
             return false;
         }

@@ -142,7 +142,10 @@ fn check_tenant(tenant: &TenantId, graph: &Graph) -> Vec<Violation> {
     }
     for ((project, session), count) in &graph.sessions {
         let at = |index| (project.clone(), session.clone(), index);
-        let mut kept = graph.turn_positions.range(at(0)..=at(u32::MAX)).map(|((.., index), _)| *index);
+        let mut kept = graph
+            .turn_positions
+            .range(at(0)..=at(u32::MAX))
+            .map(|((.., index), _)| *index);
         // While a session is being erased, its first turns are gone already.
         let first = kept.next().unwrap_or(*count);
         if !(first..*count).skip(1).eq(kept) {
@@ -209,8 +212,14 @@ fn check_memory(graph: &Graph, memory: &Memory, wrong: &mut impl FnMut(&'static 
     if graph.evidence.get(&id).copied().unwrap_or(0) == 0 && !by_word {
         wrong("I-22", format!("{id} rests on nothing"));
     }
-    if memory.superseded_by.is_some_and(|winner| !graph.memories.contains_key(&winner)) {
-        wrong("I-23", format!("{id} is superseded by {:?}, which is not there", memory.superseded_by));
+    if memory
+        .superseded_by
+        .is_some_and(|winner| !graph.memories.contains_key(&winner))
+    {
+        wrong(
+            "I-23",
+            format!("{id} is superseded by {:?}, which is not there", memory.superseded_by),
+        );
     }
     if memory.valid_to.is_some_and(|to| to <= memory.valid_from) {
         wrong(
@@ -298,9 +307,8 @@ fn check_redirects(graph: &Graph, wrong: &mut impl FnMut(&'static str, String)) 
         if graph.memories.contains_key(from) || graph.tombstones.contains(from) {
             wrong("I-21", format!("{from} was merged into {to} and is there"));
         }
-        let there = |id| {
-            graph.memories.contains_key(id) || graph.tombstones.contains(id) || graph.redirects.contains_key(id)
-        };
+        let there =
+            |id| graph.memories.contains_key(id) || graph.tombstones.contains(id) || graph.redirects.contains_key(id);
         if !there(to) {
             wrong("I-20", format!("{from} was merged into {to}, which is not there"));
         }

@@ -48,7 +48,11 @@ impl MemoryRecord {
     pub fn bytes_about(&self) -> usize {
         let memory = &self.memory;
         let aliases: usize = memory.aliases.iter().map(|alias| alias.text.len() + 100).sum();
-        let evidence: usize = self.evidence.iter().map(|(_, evidence)| evidence.text.len() + 300).sum();
+        let evidence: usize = self
+            .evidence
+            .iter()
+            .map(|(_, evidence)| evidence.text.len() + 300)
+            .sum();
         let versions: usize = self.versions.iter().map(version_bytes_about).sum();
         1_000 + memory.content.len() + memory.source_prompt.len() + aliases + evidence + versions
     }

@@ -190,7 +190,10 @@ impl Shard {
         let mut feed = Vec::new();
         self.rows(|rows| {
             let changes = rows.changes_back(rows.state().changes, 1_000);
-            feed = changes.into_iter().map(|(_, change)| (change.kind, change.memory)).collect();
+            feed = changes
+                .into_iter()
+                .map(|(_, change)| (change.kind, change.memory))
+                .collect();
         });
         feed.reverse();
         feed
@@ -212,9 +215,17 @@ fn f15_a_merge_inside_one_project_moves_links_and_keeps_the_id_resolving() {
         assert!(rows.memory(b).is_none());
         let found = rows.resolved(b).expect("the merged id resolves");
         assert_eq!((found.id, found.evidence_count, found.link_count), (a, 2, 1));
-        assert!(found.aliases.iter().any(|alias| alias.text.contains("PostgreSQL cluster")));
+        assert!(
+            found
+                .aliases
+                .iter()
+                .any(|alias| alias.text.contains("PostgreSQL cluster"))
+        );
         assert!(found.tags.contains(&"t2".to_owned()));
-        assert_eq!(rows.link_of(c, Relationship::DependsOn, a).map(|l| l.id), Some(LinkId::from_bytes([60; 16])));
+        assert_eq!(
+            rows.link_of(c, Relationship::DependsOn, a).map(|l| l.id),
+            Some(LinkId::from_bytes([60; 16]))
+        );
         let turn = rows.turn(TurnId::from_bytes([102; 16])).expect("the turn stays");
         assert_eq!(turn.memories, [a]);
     });
@@ -222,13 +233,28 @@ fn f15_a_merge_inside_one_project_moves_links_and_keeps_the_id_resolving() {
     let again = shard.merge(&[b], a).expect("a repetition");
     assert!(again.merged.is_empty());
     let linked = shard.link(62, b, Relationship::PartOf, c);
-    assert!(matches!(linked, Outcome::LinkStored { created: true, .. }), "{linked:?}");
+    assert!(
+        matches!(linked, Outcome::LinkStored { created: true, .. }),
+        "{linked:?}"
+    );
     let itself = shard.link(63, b, Relationship::PartOf, a);
-    assert!(matches!(itself, Outcome::Rejected(Rejection::Invalid { .. })), "{itself:?}");
+    assert!(
+        matches!(itself, Outcome::Rejected(Rejection::Invalid { .. })),
+        "{itself:?}"
+    );
     // The old wording stored anew is found in the merged memory.
-    assert_eq!(shard.store(4, "shop", "", "The order data lives in a PostgreSQL cluster"), a);
+    assert_eq!(
+        shard.store(4, "shop", "", "The order data lives in a PostgreSQL cluster"),
+        a
+    );
     let first = shard.delete(b);
-    let Outcome::Deleted { id, deleted: true, receipt, .. } = first else {
+    let Outcome::Deleted {
+        id,
+        deleted: true,
+        receipt,
+        ..
+    } = first
+    else {
         panic!("{first:?}");
     };
     assert_eq!(id, a);
@@ -242,7 +268,10 @@ fn f15_a_merge_across_projects_is_refused() {
     let a = shard.store(1, "shop", "", "We use Postgres for orders");
     let b = shard.store(2, "bank", "", "The ledger is kept in Oracle");
     let refused = shard.merge(&[b], a).expect_err("two projects");
-    assert!(matches!(refused, Rejection::Invalid { field: "node_ids", .. }), "{refused:?}");
+    assert!(
+        matches!(refused, Rejection::Invalid { field: "node_ids", .. }),
+        "{refused:?}"
+    );
     shard.rows(|rows| assert!(rows.memory(b).is_some()));
 }
 
@@ -350,7 +379,10 @@ fn the_feed_tells_in_order_what_happened_and_a_moment_is_found_in_it() {
         let at = |second: i64| rows.last_change_by(Millis(T0 + second * 1_000));
         assert_eq!([at(0), at(1), at(2), at(3), at(4), at(99)], [0, 1, 2, 3, 5, 7]);
         let change: Change = rows.change(1).expect("the first");
-        assert_eq!((change.scope.project.as_str(), change.scope.session_id.as_str()), ("shop", "s1"));
+        assert_eq!(
+            (change.scope.project.as_str(), change.scope.session_id.as_str()),
+            ("shop", "s1")
+        );
         let tombstone = rows.tombstone(b).expect("a tombstone");
         let of = tombstone.of.expect("what is left");
         assert_eq!((of.scope.project.as_str(), of.kind), ("shop", Kind::Decision));
@@ -388,12 +420,22 @@ fn a_clearing_in_small_steps_erases_what_one_large_step_does_and_nothing_else() 
     for rows_max in [1, 7, 10_000] {
         let mut shard = Shard::default();
         for id in 0..20 {
-            shard.store(id + 1, "shop", &format!("s{}", id % 3), &format!("Order {id} was sent to customer {id}"));
+            shard.store(
+                id + 1,
+                "shop",
+                &format!("s{}", id % 3),
+                &format!("Order {id} was sent to customer {id}"),
+            );
         }
         let other = shard.store(50, "bank", "s1", "The ledger is kept in Oracle");
         shard.link(60, other, Relationship::RelatesTo, memory_id(1));
         let steps = shard.clear(&ClearTarget::Project(" SHOP ".to_owned()), rows_max);
-        assert_eq!(rows_max == 10_000, steps.len() == 1, "{rows_max}: {} steps", steps.len());
+        assert_eq!(
+            rows_max == 10_000,
+            steps.len() == 1,
+            "{rows_max}: {} steps",
+            steps.len()
+        );
         let sum = |of: fn(&Cleared) -> u64| steps.iter().map(of).sum::<u64>();
         assert_eq!(sum(|s| s.memories_by_kind.iter().sum()), 20);
         assert_eq!((sum(|s| s.links), sum(|s| s.turns), sum(|s| s.sessions)), (1, 20, 3));

@@ -33,7 +33,10 @@ struct Draw(u64);
 
 impl Draw {
     fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -80,13 +83,19 @@ impl World {
     }
 
     fn ids(&self) -> Vec<MemoryId> {
-        TenantRows::new(&self.model, &tenant()).memories_after(None, 1_000).iter().map(|m| m.id).collect()
+        TenantRows::new(&self.model, &tenant())
+            .memories_after(None, 1_000)
+            .iter()
+            .map(|m| m.id)
+            .collect()
     }
 
     fn pick(&mut self) -> MemoryId {
         let ids = self.ids();
         let at = usize::try_from(self.draw.below(64)).expect("small");
-        ids.get(at % ids.len().max(1)).copied().unwrap_or(MemoryId::from_bytes([9; 16]))
+        ids.get(at % ids.len().max(1))
+            .copied()
+            .unwrap_or(MemoryId::from_bytes([9; 16]))
     }
 
     fn statement(&mut self) -> Statement {
@@ -96,7 +105,11 @@ impl World {
             canonical: self.draw.flag().then_some(Fingerprint(100 + text)),
             label: Fingerprint(200 + text % 8),
             acronym: None,
-            general: if text.is_multiple_of(5) { vec![Fingerprint(103)] } else { Vec::new() },
+            general: if text.is_multiple_of(5) {
+                vec![Fingerprint(103)]
+            } else {
+                Vec::new()
+            },
             modality: Modality::Asserted,
             claims: vec![Claim {
                 slot: Fingerprint(slot),
@@ -118,7 +131,11 @@ impl World {
             content: format!("content {number} — ünïcode"),
             kind: Kind::ALL[usize::try_from(self.draw.below(7)).expect("small")],
             tags: vec![format!("t{}", number % 4), "observed".to_owned()],
-            source_prompt: if self.draw.flag() { "a note".to_owned() } else { String::new() },
+            source_prompt: if self.draw.flag() {
+                "a note".to_owned()
+            } else {
+                String::new()
+            },
             confidence: Confidence::ALL[usize::try_from(self.draw.below(3)).expect("small")],
             valid_from: self.draw.flag().then_some(Millis(1_600_000_000_000)),
             default_valid_from: Some(Millis(1_650_000_000_000)),
@@ -128,7 +145,11 @@ impl World {
             rules_version: 3,
             evidence: NewEvidence {
                 id: EvidenceId::from_bytes(self.bytes()),
-                span: span.then_some(NewSpan { turn: 0, start: 0, end: 4 }),
+                span: span.then_some(NewSpan {
+                    turn: 0,
+                    start: 0,
+                    end: 4,
+                }),
                 text: "said".to_owned(),
                 observed_at: Some(Millis(self.at - 5)),
             },
@@ -147,7 +168,9 @@ impl World {
                 vector: VectorDraft::Pending,
             })
             .collect();
-        let memories: Vec<NewMemory> = (0..self.draw.below(4)).map(|_| self.memory(!turns.is_empty())).collect();
+        let memories: Vec<NewMemory> = (0..self.draw.below(4))
+            .map(|_| self.memory(!turns.is_empty()))
+            .collect();
         let links = (1..memories.len())
             .map(|target| NewLink {
                 id: LinkId::from_bytes(self.bytes()),
@@ -202,7 +225,9 @@ impl World {
 
     fn update(&mut self) -> Command {
         let id = self.pick();
-        let version = TenantRows::new(&self.model, &tenant()).memory(id).map_or(1, |memory| memory.version);
+        let version = TenantRows::new(&self.model, &tenant())
+            .memory(id)
+            .map_or(1, |memory| memory.version);
         Command::UpdateMemory(Box::new(UpdateMemory {
             tenant: tenant(),
             id,
@@ -250,7 +275,12 @@ fn applied(model: &mut Model, at: i64, principal: &Principal, command: Command) 
 }
 
 fn records(model: &Model) -> Vec<Record> {
-    Export::new(TenantRows::new(model, &tenant()), ExportScope::default(), ExportKinds::ALL).collect()
+    Export::new(
+        TenantRows::new(model, &tenant()),
+        ExportScope::default(),
+        ExportKinds::ALL,
+    )
+    .collect()
 }
 
 fn import_of(strategy: ImportStrategy, records: Vec<Record>) -> Command {
@@ -428,7 +458,10 @@ fn the_higher_version_wins_and_the_former_state_stays_as_a_version() {
     let memory = rows_now.memory(id).expect("it is there");
     assert_eq!((memory.content.as_str(), memory.version), ("a later text", version + 3));
     let kept = rows_now.versions(id, 1).pop().expect("a version");
-    assert_eq!((kept.version, kept.content, kept.reason), (version, former, ChangeReason::Import));
+    assert_eq!(
+        (kept.version, kept.content, kept.reason),
+        (version, former, ChangeReason::Import)
+    );
     // The older file again: nothing goes back.
     let before = rows(&model);
     let (_, older) = small();
@@ -467,14 +500,24 @@ fn what_was_erased_stays_erased_and_what_lives_is_not_erased() {
     applied(&mut model, 1_750_000_000_000, &Principal("key:1".to_owned()), erase);
     let with_tombstone = records(&model);
     let imported = import(&mut model, ImportStrategy::Overwrite, file);
-    assert!(imported.conflicts.iter().any(|c| c.id == id.bytes() && c.why == ConflictReason::Erased));
+    assert!(
+        imported
+            .conflicts
+            .iter()
+            .any(|c| c.id == id.bytes() && c.why == ConflictReason::Erased)
+    );
     let tenant = tenant();
     assert!(TenantRows::new(&model, &tenant).memory(id).is_none());
     // The other way round.
     let mut other = Model::default();
     import(&mut other, ImportStrategy::Merge, alive);
     let imported = import(&mut other, ImportStrategy::Merge, with_tombstone);
-    assert!(imported.conflicts.iter().any(|c| c.id == id.bytes() && c.why == ConflictReason::Alive));
+    assert!(
+        imported
+            .conflicts
+            .iter()
+            .any(|c| c.id == id.bytes() && c.why == ConflictReason::Alive)
+    );
     assert!(TenantRows::new(&other, &tenant).memory(id).is_some());
 }
 
@@ -501,15 +544,33 @@ fn links_without_an_end_to_themselves_or_in_a_circle_are_left_out() {
     let mut model = Model::default();
     let mut file: Vec<Record> = records(&World::grown(3, 40).model);
     file.retain(|record| matches!(record, Record::Memory(_)));
-    let ids: Vec<MemoryId> = file.iter().filter_map(|r| if let Record::Memory(m) = r { Some(m.memory.id) } else { None }).collect();
-    let [a, b, c] = ids[..3] else { panic!("too few memories") };
+    let ids: Vec<MemoryId> = file
+        .iter()
+        .filter_map(|r| {
+            if let Record::Memory(m) = r {
+                Some(m.memory.id)
+            } else {
+                None
+            }
+        })
+        .collect();
+    let [a, b, c] = ids[..3] else {
+        panic!("too few memories")
+    };
     let nowhere = MemoryId::from_bytes([0xee; 16]);
     file.extend([link_between(1, a, nowhere), link_between(2, b, b)]);
     file.extend([link_between(3, a, b), link_between(4, b, c), link_between(5, c, a)]);
     let imported = import(&mut model, ImportStrategy::Merge, file);
     assert_eq!((imported.links.created, imported.dangling), (2, 1));
     let why: Vec<ConflictReason> = imported.conflicts.iter().map(|conflict| conflict.why).collect();
-    assert_eq!(why, [ConflictReason::Dangling, ConflictReason::SelfLink, ConflictReason::Cycle]);
+    assert_eq!(
+        why,
+        [
+            ConflictReason::Dangling,
+            ConflictReason::SelfLink,
+            ConflictReason::Cycle
+        ]
+    );
 }
 
 #[test]
@@ -552,7 +613,16 @@ fn an_export_of_a_scope_has_its_memories_and_only_links_inside() {
             ..ExportScope::default()
         };
         let file: Vec<Record> = Export::new(rows, scope, ExportKinds::ALL).collect();
-        let inside: Vec<MemoryId> = file.iter().filter_map(|r| if let Record::Memory(m) = r { Some(m.memory.id) } else { None }).collect();
+        let inside: Vec<MemoryId> = file
+            .iter()
+            .filter_map(|r| {
+                if let Record::Memory(m) = r {
+                    Some(m.memory.id)
+                } else {
+                    None
+                }
+            })
+            .collect();
         let expected: Vec<MemoryId> = rows
             .memories_after(None, 1_000)
             .into_iter()
@@ -560,11 +630,20 @@ fn an_export_of_a_scope_has_its_memories_and_only_links_inside() {
             .map(|memory| memory.id)
             .collect();
         assert_eq!(inside, expected);
-        let links = file.iter().filter_map(|r| if let Record::Link(link) = r { Some(link) } else { None });
+        let links = file
+            .iter()
+            .filter_map(|r| if let Record::Link(link) = r { Some(link) } else { None });
         let links: Vec<&Link> = links.map(|link| &**link).collect();
-        assert!(links.iter().all(|link| inside.contains(&link.source) && inside.contains(&link.target)));
+        assert!(
+            links
+                .iter()
+                .all(|link| inside.contains(&link.source) && inside.contains(&link.target))
+        );
         let all = rows.links_after(None, 1_000);
-        let expected = all.iter().filter(|l| inside.contains(&l.source) && inside.contains(&l.target)).count();
+        let expected = all
+            .iter()
+            .filter(|l| inside.contains(&l.source) && inside.contains(&l.target))
+            .count();
         assert_eq!(links.len(), expected);
         assert!(!file.iter().any(|record| matches!(record, Record::Tombstone(..))));
         let mut model = Model::default();

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use waggle_memory::apply::apply;
 use waggle_memory::clear::{Clear, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn, Remember, Request,
-    ResolveConflict, StoreLink, UpdateMemory,
+    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
+    Remember, Request, ResolveConflict, StoreLink, UpdateMemory,
 };
 use waggle_memory::export::{Export, ExportKinds, ExportScope};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TenantId, TurnId};
@@ -334,21 +334,35 @@ impl World {
             Step::Import { strategy, change, keep } => self.import(*strategy, *change, *keep)?,
             Step::Canonicalize { which, canonical } => Command::Canonicalize(Canonicalize {
                 tenant: tenant(),
-                memories: which.iter().filter_map(|which| Self::pick(&self.memories, *which)).collect(),
+                memories: which
+                    .iter()
+                    .filter_map(|which| Self::pick(&self.memories, *which))
+                    .collect(),
                 canonical: Self::pick(&self.memories, *canonical)?,
             }),
             Step::Clear { target, rows_max } => {
                 let fresh = match target {
                     0 => ClearTarget::All,
                     1 => ClearTarget::Project("p1".to_owned()),
-                    2 => ClearTarget::Session { project: Some("P0".to_owned()), session: "s1".to_owned() },
-                    _ => ClearTarget::Session { project: None, session: format!("s{}", target % 3) },
+                    2 => ClearTarget::Session {
+                        project: Some("P0".to_owned()),
+                        session: "s1".to_owned(),
+                    },
+                    _ => ClearTarget::Session {
+                        project: None,
+                        session: format!("s{}", target % 3),
+                    },
                 };
                 let (target, from) = match self.clearing.take() {
                     Some((target, point)) => (target, Some(point)),
                     None => (fresh, None),
                 };
-                Command::Clear(Clear { tenant: tenant(), target, from, rows_max: u32::from(*rows_max) })
+                Command::Clear(Clear {
+                    tenant: tenant(),
+                    target,
+                    from,
+                    rows_max: u32::from(*rows_max),
+                })
             }
             Step::Attach => Command::AttachVectors(AttachVectors {
                 tenant: tenant(),
@@ -373,7 +387,11 @@ impl World {
 impl World {
     /// An older export, or the one of this moment, with versions and texts that differ here and there.
     fn import(&mut self, strategy: u8, change: u8, keep: bool) -> Option<Command> {
-        let mut records = if change % 2 == 0 { self.older.clone() } else { self.records.clone() };
+        let mut records = if change % 2 == 0 {
+            self.older.clone()
+        } else {
+            self.records.clone()
+        };
         if keep {
             self.older = self.records.clone();
         }
@@ -401,7 +419,10 @@ impl World {
             tenant: tenant(),
             strategy: ImportStrategy::from_number(strategy)?,
             await_vectors: change % 7 != 0,
-            records: records.into_iter().filter_map(|record| prepared.prepare(record)).collect(),
+            records: records
+                .into_iter()
+                .filter_map(|record| prepared.prepare(record))
+                .collect(),
         })))
     }
 }

@@ -30,10 +30,11 @@ use waggle_proto::wire::history_service_server::HistoryService;
 use waggle_proto::wire::memory_service_server::MemoryService;
 use waggle_proto::wire::{
     CanonicalizeReply, CanonicalizeRequest, ClearReply, ClearRequest, DeleteMemoryReply, DeleteMemoryRequest,
-    DiffReply, DiffRequest, HistoryReply, HistoryRequest, ListConflictsReply, ListConflictsRequest, ListScopesReply, ListScopesRequest, ObserveReply, ObserveRequest,
-    PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply, RelatedRequest, ResolveConflictReply,
-    ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply, StoreLinkRequest, StoreMemoryReply,
-    StoreMemoryRequest, TimelineReply, TimelineRequest, UpdateMemoryReply, UpdateMemoryRequest,
+    DiffReply, DiffRequest, HistoryReply, HistoryRequest, ListConflictsReply, ListConflictsRequest, ListScopesReply,
+    ListScopesRequest, ObserveReply, ObserveRequest, PrimeReply, PrimeRequest, QueryReply, QueryRequest, RelatedReply,
+    RelatedRequest, ResolveConflictReply, ResolveConflictRequest, StatsReply, StatsRequest, StoreLinkReply,
+    StoreLinkRequest, StoreMemoryReply, StoreMemoryRequest, TimelineReply, TimelineRequest, UpdateMemoryReply,
+    UpdateMemoryRequest,
 };
 
 use crate::engine::Engine;

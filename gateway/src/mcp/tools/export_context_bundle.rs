@@ -87,7 +87,10 @@ fn asked(call: &ToolCall<'_>) -> Result<Asked, Fault> {
     };
     let query = arguments.text("query").to_owned();
     if mode == "query" && query.trim().is_empty() {
-        return Err(Fault::validation("query", "mode query needs a query; say what it is about"));
+        return Err(Fault::validation(
+            "query",
+            "mode query needs a query; say what it is about",
+        ));
     }
     let retrieval_mode = match (mode, arguments.text("retrieval_mode")) {
         ("query", "graph") => "graph",
@@ -227,7 +230,11 @@ fn told(call: &ToolCall<'_>, bundle: Bundle) -> Answer {
     answer.put("token_estimate", bundle.token_estimate);
     answer.put_some(
         "truncation_flags",
-        bundle.truncation_flags.iter().map(|flag| Value::from(*flag)).collect::<Vec<_>>(),
+        bundle
+            .truncation_flags
+            .iter()
+            .map(|flag| Value::from(*flag))
+            .collect::<Vec<_>>(),
     );
     if bundle.redactions > 0 {
         answer.put("redactions", bundle.redactions);

@@ -91,7 +91,10 @@ fn counted(export: &Description, written: &Written, bytes: u64) -> Answer {
     }
     if !export.name.is_empty() {
         answer.put("file_name", export.file_name());
-        answer.put("hint", "nothing was written on the server; save the content under this name");
+        answer.put(
+            "hint",
+            "nothing was written on the server; save the content under this name",
+        );
     }
     if export.format == Format::Json {
         answer.put("schema_version", waggle_formats::backup::VERSION);

@@ -61,7 +61,10 @@ pub(super) fn source(call: &ToolCall<'_>) -> Result<Source, Fault> {
     match (arguments.optional_text("content"), arguments.optional_text("upload_id")) {
         (Some(content), None) => Ok(Source::Inline(Bytes::from(content.to_owned()))),
         (None, Some(id)) => call.app.transfer.uploads.find(id, call.caller, call.now),
-        _ => Err(Fault::validation("content", "give exactly one of content and upload_id")),
+        _ => Err(Fault::validation(
+            "content",
+            "give exactly one of content and upload_id",
+        )),
     }
 }
 

@@ -69,7 +69,9 @@ pub(super) fn kind_of(reason: ChangeReason, old: &Memory, new: &Memory) -> Chang
     match reason {
         ChangeReason::Resolve | ChangeReason::Ended => ChangeKind::Closed,
         ChangeReason::Merge => ChangeKind::Evidence,
-        ChangeReason::Update | ChangeReason::Import if old.valid_to.is_none() && new.valid_to.is_some() => ChangeKind::Closed,
+        ChangeReason::Update | ChangeReason::Import if old.valid_to.is_none() && new.valid_to.is_some() => {
+            ChangeKind::Closed
+        }
         ChangeReason::Update | ChangeReason::Reopen | ChangeReason::Import => ChangeKind::Updated,
     }
 }

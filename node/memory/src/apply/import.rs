@@ -107,9 +107,14 @@ impl<'a> Sorted<'a> {
                 Record::Redirect(redirect) => sorted.redirects.push(*redirect),
             }
         }
-        sorted
-            .turns
-            .sort_by_cached_key(|turn| (turn.scope.project_key(), turn.scope.session_id.clone(), turn.turn_index, turn.id));
+        sorted.turns.sort_by_cached_key(|turn| {
+            (
+                turn.scope.project_key(),
+                turn.scope.session_id.clone(),
+                turn.turn_index,
+                turn.id,
+            )
+        });
         sorted
     }
 }

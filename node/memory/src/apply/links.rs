@@ -14,10 +14,13 @@ const CYCLE_VISITS_MAX: usize = 10_000;
 pub(super) fn apply_store_link(tx: &mut Transaction<'_>, command: &StoreLink) -> Result<Outcome, Rejection> {
     let relationship = command.relationship;
     let end = |given: MemoryId| {
-        tx.rows().resolved(given).map(|memory| memory.id).ok_or_else(|| Rejection::NotFound {
-            what: "memory",
-            id: given.to_string(),
-        })
+        tx.rows()
+            .resolved(given)
+            .map(|memory| memory.id)
+            .ok_or_else(|| Rejection::NotFound {
+                what: "memory",
+                id: given.to_string(),
+            })
     };
     let (source, target) = (end(command.source)?, end(command.target)?);
     if source == target {

@@ -23,9 +23,7 @@ pub(super) fn apply_resolve(tx: &mut Transaction<'_>, command: &ResolveConflict)
         return Err(Rejection::NotResolvable { why });
     };
     let winner = command.winner.map(|given| tx.rows().follow(given));
-    if let Some(winner) = winner
-        .filter(|winner| *winner != link.source && *winner != link.target)
-    {
+    if let Some(winner) = winner.filter(|winner| *winner != link.source && *winner != link.target) {
         let why = format!(
             "winner {winner} is not an end of edge {}: take {} or {}",
             link.id, link.source, link.target

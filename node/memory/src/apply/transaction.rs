@@ -333,7 +333,11 @@ impl<'a> Transaction<'a> {
         if open_before != open_after {
             self.unindex_conflict(old);
             self.index_conflict(&new);
-            let kind = if open_after { ChangeKind::Reopened } else { ChangeKind::Resolved };
+            let kind = if open_after {
+                ChangeKind::Reopened
+            } else {
+                ChangeKind::Resolved
+            };
             self.note_link(kind, &new);
         } else if old.resolution.as_ref().map(|r| r.winner) != new.resolution.as_ref().map(|r| r.winner) {
             self.note_link(ChangeKind::Resolved, &new);
@@ -408,8 +412,14 @@ impl<'a> Transaction<'a> {
             resolution.winner = resolution.winner.map(moved);
         }
         let (id, open) = (link.id, link.is_open_conflict());
-        self.put(TenantKey::LinkFrom(new.source, new.relationship, new.target), Row::LinkId(id));
-        self.put(TenantKey::LinkTo(new.target, new.relationship, new.source), Row::LinkId(id));
+        self.put(
+            TenantKey::LinkFrom(new.source, new.relationship, new.target),
+            Row::LinkId(id),
+        );
+        self.put(
+            TenantKey::LinkTo(new.target, new.relationship, new.source),
+            Row::LinkId(id),
+        );
         self.count_link_at(to, 1, i64::from(open));
         self.put(TenantKey::Link(id), Row::Link(Box::new(new)));
     }

@@ -45,7 +45,9 @@ pub fn check(record: &Record) -> Checked {
             principal(&link.author)?;
             times(&[link.created_at])?;
             version(link.version)?;
-            let Some(resolution) = &link.resolution else { return Ok(()) };
+            let Some(resolution) = &link.resolution else {
+                return Ok(());
+            };
             text("reason", &resolution.note, NOTE_BYTES_MAX)?;
             resolution.by.iter().try_for_each(principal)?;
             times(&[resolution.at, resolution.loser_valid_to_before.flatten()].map(Option::unwrap_or_default))
@@ -102,7 +104,10 @@ fn check_memory(record: &MemoryRecord) -> Checked {
     }
     version(memory.version)?;
     if !(1..=memory.version).contains(&memory.text_version) {
-        let why = format!("the text is of version {}, the memory of {}", memory.text_version, memory.version);
+        let why = format!(
+            "the text is of version {}, the memory of {}",
+            memory.text_version, memory.version
+        );
         return invalid("version", why);
     }
     check_statement(&memory.statement)?;

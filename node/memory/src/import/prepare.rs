@@ -26,7 +26,11 @@ impl Preparation {
         if let Some(project) = &self.project {
             set_project(&mut record, project);
         }
-        if self.new_ids { self.renamed(record) } else { Some(record) }
+        if self.new_ids {
+            self.renamed(record)
+        } else {
+            Some(record)
+        }
     }
 
     /// The id under which a branch keeps a memory.
@@ -105,7 +109,11 @@ fn set_author(record: &mut Record, author: &Principal) {
         Record::Turn(turn) => turn.author = author.clone(),
         Record::Memory(record) => {
             record.memory.author = author.clone();
-            record.memory.aliases.iter_mut().for_each(|alias| alias.author = author.clone());
+            record
+                .memory
+                .aliases
+                .iter_mut()
+                .for_each(|alias| alias.author = author.clone());
             let evidence = record.evidence.iter_mut().map(|(_, evidence)| evidence);
             evidence.for_each(|evidence: &mut Evidence| evidence.author = author.clone());
             let versions = record.versions.iter_mut();
@@ -128,7 +136,10 @@ fn set_project(record: &mut Record, project: &str) {
         Record::Turn(turn) => set(&mut turn.scope),
         Record::Memory(record) => {
             set(&mut record.memory.scope);
-            record.evidence.iter_mut().for_each(|(_, evidence)| set(&mut evidence.scope));
+            record
+                .evidence
+                .iter_mut()
+                .for_each(|(_, evidence)| set(&mut evidence.scope));
         }
         Record::Tombstone(_, tombstone) => {
             if let Some(erased) = &mut tombstone.of {

@@ -25,7 +25,10 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: CanonicalizeRequest) -
     };
     let written = call.propose(Command::Canonicalize(command)).await?;
     let Outcome::Canonicalized(done) = written.outcome else {
-        return Err(CallError::halted("merge memories", &"the outcome is of another command"));
+        return Err(CallError::halted(
+            "merge memories",
+            &"the outcome is of another command",
+        ));
     };
     call.read(move |engine, rows| {
         let memory = rows

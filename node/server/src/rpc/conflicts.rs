@@ -26,7 +26,10 @@ pub(super) async fn handle(
     let call = Call::new(engine, request.context)?;
     let wanted = Wanted::new(&wire::scope_of(request.scope)?);
     if !(1..=LISTED_MAX).contains(&request.limit) {
-        return Err(CallError::invalid("limit", format!("{}; 1 to {LISTED_MAX}", request.limit)));
+        return Err(CallError::invalid(
+            "limit",
+            format!("{}; 1 to {LISTED_MAX}", request.limit),
+        ));
     }
     call.linearize().await?;
     call.read(move |engine, rows| {

@@ -29,7 +29,10 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: DiffRequest) -> Result
         let now = engine.clock.wall();
         let until = request.until.map_or(now, Millis);
         if until < since {
-            return Err(CallError::invalid("until", format!("must not lie before since ({since})")));
+            return Err(CallError::invalid(
+                "until",
+                format!("must not lie before since ({since})"),
+            ));
         }
         Ok(Gathered::read(rows, &wanted, since, until).reply(rows, since, until, now))
     })

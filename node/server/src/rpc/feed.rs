@@ -107,7 +107,10 @@ mod tests {
         ] {
             assert_eq!(Wanted::new(&wanted).has(&stored), has, "{wanted:?}");
         }
-        assert!(!Wanted::new(&scope("shop", "", "")).has(&scope("", "", "")), "tenant-wide is another scope");
+        assert!(
+            !Wanted::new(&scope("shop", "", "")).has(&scope("", "", "")),
+            "tenant-wide is another scope"
+        );
     }
 
     #[test]

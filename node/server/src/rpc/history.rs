@@ -28,7 +28,11 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: HistoryRequest) -> Res
     call.linearize().await?;
     call.read(move |engine, rows| {
         let id = rows.follow(given);
-        let redirected_from = if id == given { Vec::new() } else { given.bytes().to_vec() };
+        let redirected_from = if id == given {
+            Vec::new()
+        } else {
+            given.bytes().to_vec()
+        };
         if let Some(tombstone) = rows.tombstone(id) {
             return Ok(HistoryReply {
                 tombstone: Some(feed::tombstone(id, &tombstone)),

@@ -10,8 +10,8 @@ use waggle_memory::scope::{Scope, name_key};
 use waggle_memory::tables::Item;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
-use waggle_memory::transcript::Counters;
 use waggle_memory::time_words::{TimeIntent, TimeOrder, interpret};
+use waggle_memory::transcript::Counters;
 use waggle_proto::wire::{
     self, AnswerExplain, Interpretation, QueryReply, QueryRequest, ReadPoint, query_request::Mode,
 };

@@ -43,7 +43,10 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: TimelineRequest) -> Re
         return Err(CallError::invalid("query", "give node_id or query, not both"));
     }
     if !(1..=ITEMS_MAX).contains(&request.limit) {
-        return Err(CallError::invalid("limit", format!("{}; 1 to {ITEMS_MAX}", request.limit)));
+        return Err(CallError::invalid(
+            "limit",
+            format!("{}; 1 to {ITEMS_MAX}", request.limit),
+        ));
     }
     let found = if by_query {
         recalled(engine, &request).await?
@@ -226,7 +229,13 @@ impl Asked {
 }
 
 fn of_link(rows: TenantRows<'_>, link: &Link, items: &mut Vec<TimelineItem>) {
-    items.push(linked(rows, link, format!("edge_{}", link.relationship), link.created_at, &link.author.0));
+    items.push(linked(
+        rows,
+        link,
+        format!("edge_{}", link.relationship),
+        link.created_at,
+        &link.author.0,
+    ));
     let resolution = link.resolution.as_ref().filter(|resolution| resolution.resolved);
     if let Some(resolution) = resolution {
         let by = resolution.by.as_ref().map(|by| by.0.clone()).unwrap_or_default();

@@ -89,7 +89,11 @@ fn unite(tx: &mut Transaction<'_>, import: &mut Import, there: &Memory, record: 
         keep_as_version(tx, there, None);
         let mut new = taking(there, file, there.version.saturating_add(1));
         new.updated_at = tx.now;
-        new.text_version = if same_text(there, file) { there.text_version } else { new.version };
+        new.text_version = if same_text(there, file) {
+            there.text_version
+        } else {
+            new.version
+        };
         new
     } else {
         if file.version == there.version && !differs.is_empty() {
@@ -235,7 +239,11 @@ pub(crate) fn differing(there: &Memory, file: &Memory) -> String {
 
 /// The names that are marked, separated by commas.
 pub(super) fn names_of(pairs: &[(&str, bool)]) -> String {
-    let differing: Vec<&str> = pairs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
+    let differing: Vec<&str> = pairs
+        .iter()
+        .filter(|(_, differs)| *differs)
+        .map(|(name, _)| *name)
+        .collect();
     differing.join(",")
 }
 

@@ -27,7 +27,12 @@ pub(super) fn take_in(tx: &mut Transaction<'_>, import: &mut Import, redirects: 
         }
     }
     for redirect in waiting {
-        import.conflict(RecordKind::Redirect, redirect.from.bytes(), ConflictReason::Dangling, "");
+        import.conflict(
+            RecordKind::Redirect,
+            redirect.from.bytes(),
+            ConflictReason::Dangling,
+            "",
+        );
     }
 }
 

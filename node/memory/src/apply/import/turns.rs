@@ -208,7 +208,11 @@ fn note_scope(tx: &mut Transaction<'_>, scope: &Scope, namespace: &str, first: M
 /// A project is as old as the oldest that is known of it.
 fn note_project(tx: &mut Transaction<'_>, name: &str, namespace: &str, first: Millis, last: Millis) {
     // The beginning of time stands for a project that was never used.
-    let first = if first == Millis::default() { first.plus(1) } else { first };
+    let first = if first == Millis::default() {
+        first.plus(1)
+    } else {
+        first
+    };
     let project = tx.project_mut(&name_key(name));
     if project.first_used_at == Millis::default() {
         name.trim().clone_into(&mut project.name);

@@ -11,15 +11,31 @@ use crate::transcript::Session;
 impl TenantRows<'_> {
     /// Whether an `updates` link leads to a memory.
     pub fn is_updated(&self, id: MemoryId) -> bool {
-        let from = self.key(TenantKey::LinkTo(id, Relationship::Updates, MemoryId::from_bytes(ID_MIN)));
-        let to = self.key(TenantKey::LinkTo(id, Relationship::Updates, MemoryId::from_bytes(ID_MAX)));
+        let from = self.key(TenantKey::LinkTo(
+            id,
+            Relationship::Updates,
+            MemoryId::from_bytes(ID_MIN),
+        ));
+        let to = self.key(TenantKey::LinkTo(
+            id,
+            Relationship::Updates,
+            MemoryId::from_bytes(ID_MAX),
+        ));
         !self.tables.scan(&from, &to, 1).is_empty()
     }
 
     /// What a memory updates.
     pub fn updated_by(&self, id: MemoryId, limit: usize) -> Vec<MemoryId> {
-        let from = self.key(TenantKey::LinkFrom(id, Relationship::Updates, MemoryId::from_bytes(ID_MIN)));
-        let to = self.key(TenantKey::LinkFrom(id, Relationship::Updates, MemoryId::from_bytes(ID_MAX)));
+        let from = self.key(TenantKey::LinkFrom(
+            id,
+            Relationship::Updates,
+            MemoryId::from_bytes(ID_MIN),
+        ));
+        let to = self.key(TenantKey::LinkFrom(
+            id,
+            Relationship::Updates,
+            MemoryId::from_bytes(ID_MAX),
+        ));
         let rows = self.tables.scan(&from, &to, limit);
         rows.into_iter()
             .filter_map(|(key, _)| match key {

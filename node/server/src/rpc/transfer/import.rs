@@ -28,10 +28,7 @@ const TRIED_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Most renamed memories in an answer.
 const RENAMED_MAX: usize = 1_000;
 
-pub(super) async fn handle(
-    engine: &Arc<Engine>,
-    mut parts: Streaming<ImportPart>,
-) -> Result<ImportReply, CallError> {
+pub(super) async fn handle(engine: &Arc<Engine>, mut parts: Streaming<ImportPart>) -> Result<ImportReply, CallError> {
     let first = next(&mut parts)
         .await?
         .ok_or_else(|| CallError::invalid("head", "the stream of an import is empty"))?;
@@ -54,7 +51,10 @@ async fn next(parts: &mut Streaming<ImportPart>) -> Result<Option<ImportPart>, C
     parts.message().await.map_err(|status| {
         CallError::rejected(
             "validation_failed",
-            format!("the stream of records broke off: {}; repeat the import", status.message()),
+            format!(
+                "the stream of records broke off: {}; repeat the import",
+                status.message()
+            ),
         )
     })
 }
@@ -141,10 +141,17 @@ impl Import {
         }
         // Only an import of one command has one outcome to keep under the request id.
         let whole = is_last && self.commands == 0;
-        let call = if whole { self.call.clone() } else { self.call.without_request() };
+        let call = if whole {
+            self.call.clone()
+        } else {
+            self.call.without_request()
+        };
         let written = call.propose(Command::ImportRecords(Box::new(command))).await?;
         let Outcome::Imported(imported) = written.outcome else {
-            return Err(CallError::halted("import records", &"the outcome is of another command"));
+            return Err(CallError::halted(
+                "import records",
+                &"the outcome is of another command",
+            ));
         };
         self.report.add(*imported);
         self.commands = self.commands.saturating_add(1);

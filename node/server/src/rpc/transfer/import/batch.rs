@@ -87,7 +87,8 @@ impl Batch {
             versions: Vec::new(),
         };
         let bytes = own.bytes_about();
-        if comes_later && self.superseded.len() < SUPERSEDED_MAX && self.superseded_bytes + bytes < SUPERSEDED_BYTES_MAX {
+        if comes_later && self.superseded.len() < SUPERSEDED_MAX && self.superseded_bytes + bytes < SUPERSEDED_BYTES_MAX
+        {
             self.superseded_bytes += bytes;
             self.superseded.push(own);
         }

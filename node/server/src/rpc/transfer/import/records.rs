@@ -77,7 +77,12 @@ impl Reader {
         self.strategy
     }
 
-    pub(super) fn read(&self, rows: TenantRows<'_>, encoded: Vec<Vec<u8>>, renamed_max: usize) -> Result<Read, CallError> {
+    pub(super) fn read(
+        &self,
+        rows: TenantRows<'_>,
+        encoded: Vec<Vec<u8>>,
+        renamed_max: usize,
+    ) -> Result<Read, CallError> {
         let mut read = Read {
             records: Vec::with_capacity(encoded.len()),
             renamed: Vec::new(),
@@ -97,7 +102,9 @@ impl Reader {
                 });
             }
             let record = self.claimed(record)?;
-            let Some(record) = self.preparation.prepare(record) else { continue };
+            let Some(record) = self.preparation.prepare(record) else {
+                continue;
+            };
             for record in self.finished(rows, record)? {
                 let bytes = encode_record(&record).len();
                 read.records.push((record, bytes));
@@ -114,7 +121,8 @@ impl Reader {
         if self.preparation.author.is_some() {
             let memory = &mut record.memory;
             memory.metadata = with_claimed_author(&memory.metadata, &memory.author.0);
-            check(&Record::Memory(record.clone())).map_err(|rejection| named(&Record::Memory(record.clone()), rejection))?;
+            check(&Record::Memory(record.clone()))
+                .map_err(|rejection| named(&Record::Memory(record.clone()), rejection))?;
         }
         Ok(Record::Memory(record))
     }
@@ -155,7 +163,9 @@ fn with_claimed_author(metadata: &str, author: &str) -> String {
     if author.is_empty() {
         return metadata.to_owned();
     }
-    members.entry(CLAIMED_AUTHOR.to_owned()).or_insert_with(|| author.into());
+    members
+        .entry(CLAIMED_AUTHOR.to_owned())
+        .or_insert_with(|| author.into());
     serde_json::to_string(&members).unwrap_or_else(|_| metadata.to_owned())
 }
 
