@@ -97,6 +97,10 @@ bounds! {
     Count VERSIONS_MAX = 1_000, costs "one row each";
     /// Links of a memory.
     Count LINKS_PER_MEMORY_MAX = 10_000, costs "two index rows each";
+    /// Changes kept in the feed of a tenant; past it the oldest is forgotten with each new one.
+    Count CHANGES_KEPT_MAX = 1_000_000, costs "one row of about 150 bytes each";
+    /// Rows that one step of erasing a session, a project or a tenant touches.
+    Count CLEAR_ROWS_PER_STEP = 1_000, costs "a fraction of a second of a replica";
     /// Memories made from one turn; past it the turn is kept and says so.
     Count EXTRACTED_PER_TURN_MAX = 64, costs "one command that writes them all";
     /// Pieces that one text is decomposed into.

@@ -85,7 +85,7 @@ impl Cluster {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        let send = |channel, context, left| {
+        let send = |channel: Channel, context, left| {
             let client = MemoryServiceClient::new(channel)
                 .max_decoding_message_size(RPC_BYTES_MAX)
                 .max_encoding_message_size(RPC_BYTES_MAX);
@@ -104,7 +104,7 @@ impl Cluster {
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        let send = |channel, context, left| {
+        let send = |channel: Channel, context, left| {
             let client = HistoryServiceClient::new(channel)
                 .max_decoding_message_size(RPC_BYTES_MAX)
                 .max_encoding_message_size(RPC_BYTES_MAX);

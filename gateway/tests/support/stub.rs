@@ -410,6 +410,7 @@ impl HistoryService for Shared {
             conflicts: vec![link(70, 1, 2, 2)],
             related: self.0.memories.lock().expect("memories").clone(),
             links: vec![link(70, 1, 2, 2)],
+            tombstone: None,
             more: false,
         }))
     }

@@ -52,7 +52,9 @@ fn answer(call: &ToolCall<'_>, reply: &HistoryReply) -> Answer {
             let mut node = translate::full_node(memory, call.tenant()).map();
             // They have lists of their own, with everything.
             node.shift_remove("conflicts");
-            node.shift_remove("aliases").map(|aliases| answer.head.insert("aliases".into(), aliases));
+            if let Some(aliases) = node.shift_remove("aliases") {
+                answer.head.insert("aliases".into(), aliases);
+            }
             Value::Object(node)
         } else {
             json!({"id": translate::id(&memory.id)})

@@ -111,14 +111,18 @@ fn move_links(tx: &mut Transaction<'_>, from: MemoryId, to: MemoryId, done: &mut
             // The two are one now: the question is settled.
             tx.note_link(ChangeKind::Resolved, &link);
         }
-        if other == to || is_there(tx, &link, from, to) || closes_a_cycle(tx, &link, from, to) {
+        let linked = is_there(tx, &link, from, to);
+        let closes_cycle = !linked && other != to && closes_a_cycle(tx, &link, from, to);
+        if other == to || linked || closes_cycle {
             tx.remove_link(&link, from);
             done.links_dropped = done.links_dropped.saturating_add(1);
         } else {
             tx.move_link(&link, from, to);
             done.links_moved = done.links_moved.saturating_add(1);
         }
-        follow_winner(tx, other, from, to);
+        // Only what is linked is found again when the winner is erased.
+        let winner = (other != to && !closes_cycle).then_some(to);
+        follow_winner(tx, other, from, winner);
     }
 }
 
@@ -138,10 +142,10 @@ fn moved_ends(link: &Link, from: MemoryId, to: MemoryId) -> (MemoryId, MemoryId)
 }
 
 /// What was superseded by a merged memory is superseded by what took it in.
-fn follow_winner(tx: &mut Transaction<'_>, loser: MemoryId, from: MemoryId, to: MemoryId) {
+fn follow_winner(tx: &mut Transaction<'_>, loser: MemoryId, from: MemoryId, winner: Option<MemoryId>) {
     let loser = tx.rows().memory(loser).filter(|loser| loser.superseded_by == Some(from));
     if let Some(mut loser) = loser {
-        loser.superseded_by = (loser.id != to).then_some(to);
+        loser.superseded_by = winner;
         tx.rewrite_memory(loser);
     }
 }

@@ -1,7 +1,9 @@
 //! One step of erasing a scope: project after project, first memories, then sessions with their turns. A step ends when
 //! it has touched as many rows as the command allows, and says where the next one goes on.
 
-use super::delete::erase;
+use std::collections::BTreeSet;
+
+use super::delete::{erase, unname};
 use super::transaction::Transaction;
 use crate::clear::{Clear, ClearPhase, ClearPoint, ClearTarget, Cleared};
 use crate::id::MemoryId;
@@ -131,10 +133,13 @@ impl Step<'_> {
             }
             return;
         };
-        for (number, _) in evidence.iter().filter(|(_, e)| of_session(&e.scope)) {
+        let mut turns = BTreeSet::new();
+        for (number, lost) in evidence.iter().filter(|(_, e)| of_session(&e.scope)) {
             tx.delete(TenantKey::Evidence(memory.id, *number));
+            turns.extend(lost.turn.as_ref().map(|span| span.turn));
             self.done.evidence += 1;
         }
+        unname(tx, &turns, memory.id);
         if of_session(&memory.scope) {
             let mut renamed = memory.clone();
             renamed.scope.session_id = stays.session_id;

@@ -109,12 +109,17 @@ fn remove_evidence(tx: &mut Transaction<'_>, id: MemoryId) -> u32 {
         turns.extend(evidence.turn.map(|span| span.turn));
         tx.delete(TenantKey::Evidence(id, number));
     }
-    for turn in &turns {
+    unname(tx, &turns, id);
+    u32::try_from(turns.len()).unwrap_or(u32::MAX)
+}
+
+/// Takes a memory out of the lists of turns that it no longer rests on.
+pub(super) fn unname(tx: &mut Transaction<'_>, turns: &BTreeSet<TurnId>, id: MemoryId) {
+    for turn in turns {
         if let Some(mut turn) = tx.rows().turn(*turn) {
             turn.memories.retain(|memory| *memory != id);
             tx.changed(Item::Turn(turn.id));
             tx.put(TenantKey::Turn(turn.id), Row::Turn(Box::new(turn)));
         }
     }
-    u32::try_from(turns.len()).unwrap_or(u32::MAX)
 }

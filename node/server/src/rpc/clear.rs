@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use waggle_config::limits::CLEAR_ROWS_PER_STEP;
 use waggle_memory::clear::{Clear, ClearTarget, Cleared};
 use waggle_memory::command::Command;
 use waggle_memory::id::LinkId;
@@ -18,10 +19,10 @@ use crate::call::Call;
 use crate::engine::Engine;
 use crate::error::CallError;
 
-/// Rows that one step touches: a fraction of a second of a replica's time.
-const ROWS_PER_STEP: u32 = 1_000;
+/// Rows that one step touches.
+const ROWS_PER_STEP: u32 = CLEAR_ROWS_PER_STEP as u32;
 /// Most steps of one call; whoever needs more repeats it.
-const STEPS_MAX: u32 = 20_000;
+const STEPS_MAX: u32 = 1_000_000;
 /// Memories and evidence read at once while counting, and links at one memory that are counted.
 const PAGE: usize = 500;
 

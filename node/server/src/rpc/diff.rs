@@ -112,7 +112,8 @@ impl Gathered {
         let Some(link) = change.link else { return };
         let settles = change.kind != ChangeKind::Linked;
         if self.seen.insert((settles, link)) {
-            if settles { &mut self.resolved } else { &mut self.links }.push(link);
+            let list = if settles { &mut self.resolved } else { &mut self.links };
+            list.push(link);
         }
     }
 

@@ -9,6 +9,7 @@ use waggle_memory::memory::{Memory, State};
 use waggle_memory::tables::Item;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::time::Millis;
+use waggle_memory::transcript::Turn;
 use waggle_memory::time_words::{TimeIntent, TimeOrder};
 use waggle_proto::wire::{self, FusionHit, HitExplain, NodeHit, TurnHit};
 use waggle_recall::index::Hit;
@@ -20,6 +21,8 @@ use super::views;
 const TOPIC_GATE: f32 = 0.85;
 /// Best hits from which links are followed.
 const SEEDS_MAX: usize = 10;
+/// Memories of one turn, and evidence of one memory, that are looked at to tell which part of the turn matches.
+const PARTS_MAX: usize = 32;
 
 /// How an answer is put together.
 pub(super) struct Assembly {
@@ -33,6 +36,8 @@ pub(super) struct Assembly {
     /// Show the text that was recorded by then.
     pub(super) recorded_by: Option<Millis>,
     pub(super) closed_too: bool,
+    /// Words of the query, as [`words_of`] makes them.
+    pub(super) words: Vec<String>,
     /// Key of the project in scope; None for the whole tenant.
     pub(super) project: Option<String>,
 }
@@ -67,7 +72,8 @@ impl Assembly {
                 Item::Turn(id) if shown.turns.len() < self.turns_max => {
                     if let Some(turn) = rows.turn(id) {
                         shown.ranking.push(fusion(true, &id.bytes(), hit.score));
-                        shown.turns.push(turn_hit(&turn, &hit, self.explain));
+                        let superseded = hit.superseded || self.matching_part_ended(rows, &turn);
+                        shown.turns.push(turn_hit(&turn, &hit, superseded, self.explain));
                     }
                 }
                 _ => shown.more = true,
@@ -103,6 +109,38 @@ impl Assembly {
                 placed.insert(other);
             }
         }
+    }
+
+    /// Whether what matches of a turn with several memories is what one of them said that has ended since: of the spans
+    /// that memories rest on, those with most words of the query decide.
+    fn matching_part_ended(&self, rows: TenantRows<'_>, turn: &Turn) -> bool {
+        let memories: Vec<Memory> = turn
+            .memories
+            .iter()
+            .take(PARTS_MAX)
+            .filter_map(|id| rows.memory(*id))
+            .collect();
+        let ended = |memory: &Memory| memory.state_at(self.at) == State::Closed;
+        if !memories.iter().any(ended) {
+            return false;
+        }
+        let scored: Vec<(usize, bool)> = memories
+            .iter()
+            .map(|memory| (self.words_in_part(rows, turn, memory), ended(memory)))
+            .collect();
+        let best = scored.iter().map(|(words, _)| *words).max().unwrap_or(0);
+        best > 0 && scored.iter().filter(|(words, _)| *words == best).all(|(_, ended)| *ended)
+    }
+
+    fn words_in_part(&self, rows: TenantRows<'_>, turn: &Turn, memory: &Memory) -> usize {
+        let place = |byte: u32| usize::try_from(byte).unwrap_or(usize::MAX);
+        let evidence = rows.evidence(memory.id, PARTS_MAX);
+        let spans = evidence.iter().filter_map(|(_, evidence)| evidence.turn.as_ref());
+        let parts = spans
+            .filter(|span| span.turn == turn.id)
+            .filter_map(|span| turn.text.get(place(span.start)..place(span.end)));
+        let said: Vec<String> = parts.flat_map(words_of).collect();
+        self.words.iter().filter(|word| said.contains(word)).count()
     }
 
     /// Whether state and record clock let a memory into this answer, also one that comes as the other side of a conflict.
@@ -220,7 +258,15 @@ fn explained(hit: &Hit) -> HitExplain {
     }
 }
 
-fn turn_hit(turn: &waggle_memory::transcript::Turn, hit: &Hit, explain: bool) -> TurnHit {
+/// Words of three letters and more, in lower case.
+pub(super) fn words_of(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().nth(2).is_some())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+fn turn_hit(turn: &Turn, hit: &Hit, superseded: bool, explain: bool) -> TurnHit {
     TurnHit {
         turn_id: turn.id.bytes().to_vec(),
         scope: Some(wire::scope(&turn.scope)),
@@ -230,7 +276,7 @@ fn turn_hit(turn: &waggle_memory::transcript::Turn, hit: &Hit, explain: bool) ->
         observed_at: turn.observed_at.0,
         memory_ids: turn.memories.iter().map(|id| id.bytes().to_vec()).collect(),
         score: hit.score,
-        superseded: hit.superseded,
+        superseded,
         outside_period: false,
         explain: explain.then(|| explained(hit)),
     }

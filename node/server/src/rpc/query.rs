@@ -17,7 +17,7 @@ use waggle_proto::wire::{
 };
 use waggle_recall::index::{Filter, IndexAnswer, IndexQuery, Items, Preferences, QueryVector, StateFilter};
 
-use super::hits::{Assembly, Shown, order_by_time};
+use super::hits::{Assembly, Shown, order_by_time, words_of};
 use super::views;
 use crate::call::Call;
 use crate::engine::Engine;
@@ -206,6 +206,7 @@ pub(super) fn answer(
         at: asked.as_of.unwrap_or(asked.now),
         recorded_by: [asked.as_of, asked.known_at].into_iter().flatten().min(),
         closed_too: asked.include_invalidated || asked.intent.include_closed,
+        words: words_of(&asked.query),
         project: projects.as_ref().and_then(|projects| projects.first().cloned()),
     };
     let hits = std::mem::take(&mut found.hits);

@@ -1,9 +1,12 @@
 //! get_stats: from counters that apply keeps, at the same cost for any size.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use waggle_memory::kind::{Confidence, Relationship};
+use waggle_memory::memory::{Memory, State};
 use waggle_memory::tables::typed::TenantRows;
+use waggle_memory::time::Millis;
 use waggle_proto::wire::{ConnectedMemory, LinkCount, StatsReply, StatsRequest};
 
 use super::views;
@@ -13,7 +16,7 @@ use crate::error::CallError;
 
 /// Memories in the lists of the most recent and the best connected.
 const LISTED: usize = 10;
-/// Newest memories that are looked through for those of one project.
+/// Newest changes that are looked through for current memories.
 const LOOKED_THROUGH_MAX: usize = 500;
 
 pub(super) async fn handle(engine: &Arc<Engine>, request: StatsRequest) -> Result<StatsReply, CallError> {
@@ -34,8 +37,8 @@ fn counted(engine: &Engine, rows: TenantRows<'_>, project: &str) -> StatsReply {
         project_row.clone().unwrap_or_default().counters
     };
     let project_key = waggle_memory::scope::name_key(project);
-    let in_project = |key: String| all || key == project_key;
-    let newest = rows.newest_memories(if all { LISTED } else { LOOKED_THROUGH_MAX });
+    let in_project = |key: &str| all || key == project_key;
+    let recent = recently_changed(rows, now, in_project);
     let links_by_kind = Relationship::ALL.iter().flat_map(|relationship| {
         let counters = &counters;
         Confidence::ALL.iter().filter_map(move |confidence| {
@@ -70,7 +73,7 @@ fn counted(engine: &Engine, rows: TenantRows<'_>, project: &str) -> StatsReply {
             .filter_map(|(id, links)| {
                 let memory = rows
                     .memory(*id)
-                    .filter(|memory| in_project(memory.scope.project_key()))?;
+                    .filter(|memory| in_project(&memory.scope.project_key()))?;
                 Some(ConnectedMemory {
                     id: id.bytes().to_vec(),
                     label: memory.label,
@@ -78,12 +81,20 @@ fn counted(engine: &Engine, rows: TenantRows<'_>, project: &str) -> StatsReply {
                 })
             })
             .collect(),
-        most_recent: newest
-            .iter()
-            .filter(|memory| in_project(memory.scope.project_key()))
-            .take(LISTED)
-            .map(|memory| views::brief(rows, memory, now).0)
-            .collect(),
+        most_recent: recent.iter().map(|memory| views::brief(rows, memory, now).0).collect(),
         project_known: all || project_row.is_some(),
     }
+}
+
+/// Current memories that were stored or changed last, newest first, from the feed of changes.
+fn recently_changed(rows: TenantRows<'_>, now: Millis, in_project: impl Fn(&str) -> bool) -> Vec<Memory> {
+    let mut seen = BTreeSet::new();
+    let changes = rows.changes_back(rows.state().changes, LOOKED_THROUGH_MAX);
+    changes
+        .into_iter()
+        .filter(|(_, change)| change.link.is_none() && seen.insert(change.memory))
+        .filter_map(|(_, change)| rows.memory(change.memory))
+        .filter(|memory| memory.state_at(now) == State::Current && in_project(&memory.scope.project_key()))
+        .take(LISTED)
+        .collect()
 }
