@@ -10,14 +10,20 @@
 mod compare;
 mod container;
 mod crypt;
+mod examine;
 mod manifest;
+mod merge;
 mod reader;
+mod taken;
 mod writer;
 
-pub use compare::{Diff, Document, FieldChange, MergeConflict, Merged, Prefer, diff, merge};
+pub use compare::{Diff, Document, FieldChange, diff};
+pub use examine::{Inspection, Validation, inspect, validate};
 pub use manifest::Manifest;
-pub use reader::{Inspection, Reader, Report, Validation, inspect, validate};
-pub(crate) use reader::{Taken, record_of};
+pub use merge::{MergeConflict, Merged, Prefer, merge};
+pub(crate) use reader::record_of;
+pub use reader::{Reader, Report};
+pub(crate) use taken::Taken;
 pub use writer::{Encryption, Info, Summary, Writer};
 
 pub use crate::waggle::{Changes, Importer};

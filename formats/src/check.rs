@@ -78,8 +78,15 @@ fn check_memory(record: &MemoryRecord) -> Result<(), Problem> {
         short("aliases.author", &alias.author.0)?;
     }
     check_statement(&memory.statement)?;
-    count("evidence_records", record.evidence.len(), most(Memory::EVIDENCE_KEPT_MAX))?;
-    record.evidence.iter().try_for_each(|(_, evidence)| check_evidence(evidence))?;
+    count(
+        "evidence_records",
+        record.evidence.len(),
+        most(Memory::EVIDENCE_KEPT_MAX),
+    )?;
+    record
+        .evidence
+        .iter()
+        .try_for_each(|(_, evidence)| check_evidence(evidence))?;
     if !record.evidence.is_sorted_by(|(a, _), (b, _)| a < b) {
         return Err("evidence_records must be sorted by number, each number once".to_owned());
     }
@@ -135,7 +142,9 @@ fn check_link(link: &Link) -> Result<(), Problem> {
     bytes("reason", &link.reason, NOTE_BYTES_MAX)?;
     short("author", &link.author.0)?;
     count("shared_terms", link.shared_terms.len(), TERMS_MAX)?;
-    link.shared_terms.iter().try_for_each(|term| short("shared_terms", term))?;
+    link.shared_terms
+        .iter()
+        .try_for_each(|term| short("shared_terms", term))?;
     let Some(resolution) = &link.resolution else {
         return Ok(());
     };

@@ -47,7 +47,9 @@ pub enum ReadError {
         why: String,
     },
     /// A version that is not known here.
-    #[error("the file has version {found}, and this release reads {readable}; export it again, or import it with a newer release")]
+    #[error(
+        "the file has version {found}, and this release reads {readable}; export it again, or import it with a newer release"
+    )]
     WrongVersion {
         /// Of the file.
         found: String,
@@ -73,7 +75,9 @@ pub enum ReadError {
         limit: u64,
     },
     /// The bytes are not those that were exported.
-    #[error("{what} does not fit its hash: the file was changed or cut after it was exported; get it again from its source")]
+    #[error(
+        "{what} does not fit its hash: the file was changed or cut after it was exported; get it again from its source"
+    )]
     Hash {
         /// The member, or the whole file.
         what: String,

@@ -152,7 +152,11 @@ fn edge(link: &Link) -> String {
     data(&mut out, "e_weight", &format!("{}.{:03}", weight / 1000, weight % 1000));
     data(&mut out, "e_confidence", link.confidence.word());
     if let Some(resolution) = &link.resolution {
-        data(&mut out, "e_state", if resolution.resolved { "resolved" } else { "open" });
+        data(
+            &mut out,
+            "e_state",
+            if resolution.resolved { "resolved" } else { "open" },
+        );
     }
     data(&mut out, "e_created_at", &link.created_at.to_string());
     out.push_str("    </edge>\n");

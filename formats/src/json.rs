@@ -24,7 +24,12 @@ pub(crate) fn sorted(value: &Value) -> Value {
         Value::Object(members) => {
             let mut members: Vec<(&String, &Value)> = members.iter().collect();
             members.sort_by_key(|(key, _)| *key);
-            Value::Object(members.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
+            Value::Object(
+                members
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), sorted(value)))
+                    .collect(),
+            )
         }
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         other => other.clone(),
@@ -56,7 +61,9 @@ pub(crate) fn why(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     let expected = |text: &str| {
-        let what = text.rsplit_once(", expected ").map_or("something else", |(_, what)| what);
+        let what = text
+            .rsplit_once(", expected ")
+            .map_or("something else", |(_, what)| what);
         format!("expected {what}, column {}", error.column())
     };
     if text.starts_with("invalid ") {

@@ -70,7 +70,8 @@ impl<R: Read> Scanner<R> {
 
     /// SHA-256 of all bytes read so far.
     pub(crate) fn hash(&mut self) -> [u8; 32] {
-        self.hasher.update(self.buffer.get(self.unhashed..self.at).unwrap_or_default());
+        self.hasher
+            .update(self.buffer.get(self.unhashed..self.at).unwrap_or_default());
         self.unhashed = self.at;
         self.hasher.clone().finalize().into()
     }
@@ -168,7 +169,8 @@ impl<R: Read> Scanner<R> {
     }
 
     fn hash_rest(&mut self) {
-        self.hasher.update(self.buffer.get(self.unhashed..self.at).unwrap_or_default());
+        self.hasher
+            .update(self.buffer.get(self.unhashed..self.at).unwrap_or_default());
         self.unhashed = self.at;
     }
 }

@@ -8,11 +8,12 @@ mod fields;
 use std::fmt;
 
 use serde_json::Value;
-use waggle_memory::extract::secrets::{Secret, SecretKind, find_secrets, names_a_secret};
+use waggle_memory::extract::secrets::{Secret, SecretKind, find_secrets, is_named_secret};
 use waggle_memory::memory::Memory;
 use waggle_memory::read::{StatementInput, read_statement};
 use waggle_memory::record::Record;
 
+use crate::limits::METADATA_BYTES_MAX;
 use crate::{check, json};
 
 /// A secret in a record.
@@ -31,9 +32,6 @@ impl fmt::Display for Finding {
         write!(f, "{} in {} of {}", self.kind.word(), self.field, self.record)
     }
 }
-
-/// Shortest text under a key such as `password` that counts as its value.
-const VALUE_BYTES_MIN: usize = 4;
 
 /// What is secret in a record.
 pub fn scan(record: &Record) -> Vec<Finding> {
@@ -102,7 +100,9 @@ fn secrets_of(field: &str, text: &str) -> Vec<SecretKind> {
     if field == fields::METADATA {
         let mut value = parsed(text);
         let mut kinds = Vec::new();
-        walk(&mut value, false, &mut |text, named| kinds.extend(of_value(text, named).iter().map(|s| s.kind)));
+        walk(&mut value, "", &mut |text, name| {
+            kinds.extend(of_value(text, name).iter().map(|s| s.kind))
+        });
         return kinds;
     }
     find_secrets(text).iter().map(|secret| secret.kind).collect()
@@ -116,21 +116,26 @@ fn redact_text(text: &str, bytes_max: usize) -> (String, usize) {
 fn redact_metadata(text: &str) -> (String, usize) {
     let mut value = parsed(text);
     let mut count = 0;
-    walk(&mut value, false, &mut |text, named| {
-        let found = of_value(text, named);
+    walk(&mut value, "", &mut |text, name| {
+        let found = of_value(text, name);
         count += found.len();
         *text = replaced(text, &found, usize::MAX);
     });
-    (json::canonical(&value), count)
+    let mut redacted = json::canonical(&value);
+    // Marks may be longer than what they replace. Half an object is none, so it goes as a whole.
+    if redacted.len() > METADATA_BYTES_MAX {
+        redacted.clear();
+    }
+    (redacted, count)
 }
 
 fn parsed(text: &str) -> Value {
     json::parse(text.as_bytes()).unwrap_or(Value::String(text.to_owned()))
 }
 
-/// All of a text whose key names a secret, else what looks like one.
-fn of_value(text: &str, named: bool) -> Vec<Secret> {
-    if named && text.len() >= VALUE_BYTES_MIN {
+/// All of a text whose name makes it a secret, else what looks like one.
+fn of_value(text: &str, name: &str) -> Vec<Secret> {
+    if is_named_secret(name, text) {
         return vec![Secret {
             kind: SecretKind::Password,
             start: 0,
@@ -140,16 +145,16 @@ fn of_value(text: &str, named: bool) -> Vec<Secret> {
     find_secrets(text)
 }
 
-/// Every text of a value, with whether its key names a secret. Keys with a secret inside lose their name.
-fn walk(value: &mut Value, named: bool, visit: &mut impl FnMut(&mut String, bool)) {
+/// Every text of a value with the name that it has. Names are texts, too.
+fn walk(value: &mut Value, name: &str, visit: &mut impl FnMut(&mut String, &str)) {
     match value {
-        Value::String(text) => visit(text, named),
-        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, named, visit)),
+        Value::String(text) => visit(text, name),
+        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, name, visit)),
         Value::Object(members) => {
             let old = std::mem::take(members);
             for (mut key, mut value) in old {
-                walk(&mut value, names_a_secret(&key), visit);
-                visit(&mut key, false);
+                walk(&mut value, &key, visit);
+                visit(&mut key, "");
                 members.insert(key, value);
             }
         }
@@ -162,9 +167,7 @@ fn replaced(text: &str, found: &[Secret], bytes_max: usize) -> String {
     let mut at = 0;
     for secret in found {
         out.push_str(text.get(at..secret.start).unwrap_or_default());
-        out.push_str("[secret:");
-        out.push_str(secret.kind.word());
-        out.push(']');
+        out.push_str(&secret.kind.mark());
         at = secret.end;
     }
     out.push_str(text.get(at..).unwrap_or_default());

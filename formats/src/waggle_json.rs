@@ -105,7 +105,9 @@ impl<R: Read + Seek> Reader<R> {
     ) -> Result<Report, E> {
         let mut taken = Taken::default();
         for (member, as_lines) in LISTS {
-            let Some(start) = self.lists.get(member).copied() else { continue };
+            let Some(start) = self.lists.get(member).copied() else {
+                continue;
+            };
             self.input.seek(SeekFrom::Start(start)).map_err(ReadError::from)?;
             let mut scan = Scan {
                 scanner: Scanner::new(&mut self.input),
@@ -114,8 +116,11 @@ impl<R: Read + Seek> Reader<R> {
             let mut items = Items::default();
             while let Some((line, place)) = scan.item(member, &mut items)? {
                 let changes = &mut taken.report.changes;
-                let record = record_of(as_lines, line, &self.repos, importer, changes)
-                    .map_err(|why| ReadError::Malformed { place: place.clone(), why })?;
+                let record =
+                    record_of(as_lines, line, &self.repos, importer, changes).map_err(|why| ReadError::Malformed {
+                        place: place.clone(),
+                        why,
+                    })?;
                 if let Some(record) = record
                     && taken.take(&record, &place)?
                 {
@@ -166,7 +171,9 @@ impl<R: Read> Scan<R> {
                 found.schema_version = Some(version);
             }
             "tenant_id" => {
-                found.tenant_id = self.value::<Option<String>>("tenant_id", HEADER_BYTES_MAX)?.unwrap_or_default();
+                found.tenant_id = self
+                    .value::<Option<String>>("tenant_id", HEADER_BYTES_MAX)?
+                    .unwrap_or_default();
             }
             "repos" => found.repos = transcript::repos(&self.value("repos", MANIFEST_BYTES_MAX)?),
             _ => match LISTS.iter().find(|(list, _)| *list == member) {
@@ -208,12 +215,19 @@ impl<R: Read> Scan<R> {
             .scanner
             .value(RECORD_BYTES_MAX, "bytes in one record")
             .map_err(|trouble| trouble.at(place.clone()))?;
-        let value = json::parse(json).map_err(|why| ReadError::Malformed { place: place.clone(), why })?;
+        let value = json::parse(json).map_err(|why| ReadError::Malformed {
+            place: place.clone(),
+            why,
+        })?;
         items.index += 1;
         Ok(Some((value, place)))
     }
 
-    fn value<T: serde::de::DeserializeOwned>(&mut self, member: &'static str, bytes_max: usize) -> Result<T, ReadError> {
+    fn value<T: serde::de::DeserializeOwned>(
+        &mut self,
+        member: &'static str,
+        bytes_max: usize,
+    ) -> Result<T, ReadError> {
         let place = self.place(member);
         let json = self
             .scanner

@@ -103,7 +103,11 @@ fn note_set(value: &serde_json::Value, path: String, keys: &mut std::collections
                 assert!(members.keys().is_sorted(), "{path}: keys are not sorted");
             }
             for (key, value) in members {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
                 if !value.is_null() {
                     keys.insert(path.clone());
                 }
@@ -125,8 +129,10 @@ fn sample() -> (Header, Vec<Record>) {
             (header(&mut draw), draw.graph())
         })
         .find(|(_, records)| {
-            let sorts: std::collections::BTreeSet<_> =
-                records.iter().map(|r| format!("{r:?}").split('(').next().unwrap().to_owned()).collect();
+            let sorts: std::collections::BTreeSet<_> = records
+                .iter()
+                .map(|r| format!("{r:?}").split('(').next().unwrap().to_owned())
+                .collect();
             sorts.len() == 6
         })
         .unwrap()
@@ -206,7 +212,10 @@ fn with_hash(text: &str) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    format!("{}\"content_hash\":\"sha256:{digest}\",\n\"signature\":null}}\n", &text[..at])
+    format!(
+        "{}\"content_hash\":\"sha256:{digest}\",\n\"signature\":null}}\n",
+        &text[..at]
+    )
 }
 
 #[test]
@@ -215,13 +224,29 @@ fn what_is_wrong_is_said_with_its_place_and_without_the_content() {
     let (bytes, _) = write(&header, &records);
     let text = String::from_utf8(bytes).unwrap();
     for (from, to, expected) in [
-        ("\"format\":\"waggle-cluster-backup\"", "\"schema_version\":7", "this is no waggle-cluster-backup"),
+        (
+            "\"format\":\"waggle-cluster-backup\"",
+            "\"schema_version\":7",
+            "this is no waggle-cluster-backup",
+        ),
         ("\"format_version\":1", "\"format_version\":2", "version 2"),
         ("\"node_type\":\"", "\"node_type\":\"hunter2", "nodes[0]"),
-        ("\"valid_from_stated\":", "\"valid_from_stated\":\"hunter2\",\"hunter2\":", "expected a boolean"),
+        (
+            "\"valid_from_stated\":",
+            "\"valid_from_stated\":\"hunter2\",\"hunter2\":",
+            "expected a boolean",
+        ),
         ("\"text_version\":1", "\"text_version\":0.5", "expected u32"),
-        ("\"evidence_count\":", "\"evidence\":1,\"evidence_count\":", "unknown field 'evidence'"),
-        ("\"sessions\":[", "\"transcripts\":[", "expected the member \"sessions\""),
+        (
+            "\"evidence_count\":",
+            "\"evidence\":1,\"evidence_count\":",
+            "unknown field 'evidence'",
+        ),
+        (
+            "\"sessions\":[",
+            "\"transcripts\":[",
+            "expected the member \"sessions\"",
+        ),
         ("\"sessions\":[", "\"sessions\":[]],", "sessions"),
         ("\"tenant_id\":\"acme\"", "\"tenant_id\":[[[[", "tenant_id"),
     ] {
@@ -231,7 +256,11 @@ fn what_is_wrong_is_said_with_its_place_and_without_the_content() {
         assert!(message.contains(expected), "{from} -> {to}: {message}");
         assert!(!message.contains("hunter2"), "{message}");
     }
-    let error = verify(text.replacen("\"format_version\":1", "\"format_version\":2", 1).as_bytes(), Options::default());
+    let error = verify(
+        text.replacen("\"format_version\":1", "\"format_version\":2", 1)
+            .as_bytes(),
+        Options::default(),
+    );
     assert_eq!(error.unwrap_err().code(), "schema_version_incompatible");
     let changed = text.replacen("\"read_at\":\"a", "\"read_at\":\"b", 1);
     assert_eq!(
@@ -250,7 +279,10 @@ fn records_twice_out_of_order_or_beyond_a_bound_are_refused() {
     let mut memory = draw.memory();
     memory.memory.label = "x".repeat(801);
     let error = writer.record(&Record::Memory(Box::new(memory.clone()))).unwrap_err();
-    assert!(error.to_string().contains("label has 801 bytes; the limit is 800"), "{error}");
+    assert!(
+        error.to_string().contains("label has 801 bytes; the limit is 800"),
+        "{error}"
+    );
     memory.memory.label = "x".to_owned();
     memory.memory.metadata = "{\"b\":1, \"a\":2}".to_owned();
     let error = writer.record(&Record::Memory(Box::new(memory))).unwrap_err();

@@ -98,7 +98,13 @@ fn read(xml: &str) -> Graph {
 
 fn shown(text: &str) -> String {
     text.chars()
-        .map(|c| if c < ' ' && !"\t\n\r".contains(c) { '\u{fffd}' } else { c })
+        .map(|c| {
+            if c < ' ' && !"\t\n\r".contains(c) {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
         .collect()
 }
 
@@ -134,7 +140,10 @@ fn every_memory_and_link_is_read_back_and_no_link_hangs_loose() {
                     assert_eq!(edge["relationship"], link.relationship.word());
                     let weight: f64 = edge["weight"].parse().unwrap();
                     assert!((weight * 1000.0 - f64::from(link.weight_thousandths)).abs() < 0.001);
-                    let state = link.resolution.as_ref().map(|r| if r.resolved { "resolved" } else { "open" });
+                    let state = link
+                        .resolution
+                        .as_ref()
+                        .map(|r| if r.resolved { "resolved" } else { "open" });
                     assert_eq!(edge.get("state").map(String::as_str), state);
                     links += 1;
                 }

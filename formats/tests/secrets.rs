@@ -29,7 +29,10 @@ fn check_field(field: &str, record: Record) {
     let mut record = record;
     let findings = scan(&record);
     assert_eq!(findings.len(), 1, "{field}: {findings:?}");
-    assert_eq!((findings[0].field.as_str(), findings[0].kind.word()), (field, "api_key"));
+    assert_eq!(
+        (findings[0].field.as_str(), findings[0].kind.word()),
+        (field, "api_key")
+    );
     assert!(!findings[0].to_string().contains(KEY) && !format!("{findings:?}").contains(KEY));
     assert_eq!(redact(&mut record), 1, "{field}");
     let shown = format!("{record:?}");
@@ -49,10 +52,18 @@ fn every_text_of_a_memory_is_looked_at() {
         ("tags[0]", |m, text| m.memory.tags[0] = text),
         ("aliases[0].text", |m, text| m.memory.aliases[0].text = text),
         ("source_prompt", |m, text| m.memory.source_prompt = text),
-        ("metadata", |m, text| m.memory.metadata = format!("{{\"a\":[{{\"b\":\"{text}\"}}]}}")),
-        ("statement.claims[0].slot_text", |m, text| m.memory.statement.claims[0].slot_text = text),
-        ("statement.claims[0].value_text", |m, text| m.memory.statement.claims[0].value_text = text),
-        ("statement.ends[0].value_text", |m, text| m.memory.statement.ends[0].value_text = text),
+        ("metadata", |m, text| {
+            m.memory.metadata = format!("{{\"a\":[{{\"b\":\"{text}\"}}]}}")
+        }),
+        ("statement.claims[0].slot_text", |m, text| {
+            m.memory.statement.claims[0].slot_text = text
+        }),
+        ("statement.claims[0].value_text", |m, text| {
+            m.memory.statement.claims[0].value_text = text
+        }),
+        ("statement.ends[0].value_text", |m, text| {
+            m.memory.statement.ends[0].value_text = text
+        }),
         ("evidence_records[0].source_text", |m, text| m.evidence[0].1.text = text),
         ("versions[0].label", |m, text| m.versions[0].label = text),
         ("versions[0].content", |m, text| m.versions[0].content = text),
@@ -91,6 +102,7 @@ fn metadata_is_read_by_its_keys_too() {
     let mut record = Record::Memory(Box::new(record));
     assert_eq!(scan(&record).len(), 1);
     assert_eq!(redact(&mut record), 1);
+    assert_eq!((scan(&record), redact(&mut record)), (vec![], 0));
     let Record::Memory(memory) = record else { panic!() };
     assert_eq!(
         memory.memory.metadata,

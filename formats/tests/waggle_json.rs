@@ -71,7 +71,11 @@ fn members_in_any_order_are_read() {
         .collect();
     assert_eq!(sorts, ["session", "turn", "memory", "memory", "link"]);
     assert_eq!((report.counts.nodes, report.counts.edges), (2, 1));
-    assert_eq!(read(&text, false).unwrap().0, records, "the same file is the same records");
+    assert_eq!(
+        read(&text, false).unwrap().0,
+        records,
+        "the same file is the same records"
+    );
 }
 
 #[test]
@@ -96,8 +100,15 @@ fn other_versions_files_and_dangling_links_are_refused() {
     assert_eq!(with("schema_version", 8.into()).code(), "schema_version_incompatible");
     assert_eq!(with("nodes", json!([])).code(), "dangling_edge");
     assert_eq!(with("nodes", json!({})).code(), "validation_failed");
-    let message = with("nodes", json!([{"id": A, "label": "hunter2", "content": 7, "node_type": "fact"}])).to_string();
-    assert!(message.contains("nodes.jsonl[0]") || message.contains("nodes[0]"), "{message}");
+    let message = with(
+        "nodes",
+        json!([{"id": A, "label": "hunter2", "content": 7, "node_type": "fact"}]),
+    )
+    .to_string();
+    assert!(
+        message.contains("nodes.jsonl[0]") || message.contains("nodes[0]"),
+        "{message}"
+    );
     assert!(message.contains("content") && !message.contains("hunter2"), "{message}");
     let (records, report) = {
         let mut backup = backup();
@@ -105,7 +116,14 @@ fn other_versions_files_and_dangling_links_are_refused() {
         read(&backup.to_string(), true).unwrap()
     };
     assert_eq!((records.len(), report.changes.dangling_dropped), (3, 1));
-    for text in ["", "[]", "{}", "{\"schema_version\":7}", "{\"schema_version\":7,\"nodes\":[],\"nodes\":[]}", "{\"schema_version\":7,\"nodes\":[]} x"] {
+    for text in [
+        "",
+        "[]",
+        "{}",
+        "{\"schema_version\":7}",
+        "{\"schema_version\":7,\"nodes\":[],\"nodes\":[]}",
+        "{\"schema_version\":7,\"nodes\":[]} x",
+    ] {
         assert!(read(text, true).is_err(), "{text}");
     }
 }

@@ -7,7 +7,9 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::{MAGIC, MANIFEST, MEMBERS, PUBLIC_KEY, SIGNATURE};
 use crate::error::{Place, ReadError};
-use crate::limits::{ENCRYPTED_BYTES_MAX, FILE_BYTES_MAX, MANIFEST_BYTES_MAX, MEMBERS_MAX, RATIO_MAX, RECORD_BYTES_MAX};
+use crate::limits::{
+    ENCRYPTED_BYTES_MAX, FILE_BYTES_MAX, MANIFEST_BYTES_MAX, MEMBERS_MAX, RATIO_MAX, RECORD_BYTES_MAX,
+};
 
 /// Unpacked bytes that even a tiny member may have: our own exports of much repeated text must open.
 const SMALL_BYTES: u64 = 16 * 1024 * 1024;
@@ -89,7 +91,10 @@ impl<R: Read + Seek> Container<R> {
             let Some(name) = MEMBERS.iter().find(|name| name.as_bytes() == entry.name_raw()) else {
                 return Err(wrong("it has a member that does not belong to the format"));
             };
-            let plain = matches!(entry.compression(), CompressionMethod::Stored | CompressionMethod::Deflated);
+            let plain = matches!(
+                entry.compression(),
+                CompressionMethod::Stored | CompressionMethod::Deflated
+            );
             if !entry.is_file() || entry.is_symlink() || entry.encrypted() || !plain {
                 return Err(wrong("a member is no plain deflated file"));
             }
@@ -173,7 +178,9 @@ fn check_end<R: Read + Seek>(input: &mut R) -> Result<(), ReadError> {
     let Some(record) = at.and_then(|at| end.get(at..)).filter(|record| record.len() >= 22) else {
         return Err(wrong("the end of the ZIP is missing"));
     };
-    let members = record.get(10..12).map_or(0, |n| n.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte)));
+    let members = record.get(10..12).map_or(0, |n| {
+        n.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
+    });
     if members > MEMBERS_MAX {
         return Err(too_large("file", "members", MEMBERS_MAX));
     }
@@ -236,7 +243,9 @@ impl Lines {
             on_line(text, self.place())?;
             self.index += 1;
         }
-        self.position = self.position.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
+        self.position = self
+            .position
+            .saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
         self.line = line;
         self.line.clear();
         Ok(())

@@ -51,8 +51,14 @@ pub(super) fn unseal(bytes: &[u8], passphrase: Option<&str>) -> Result<Vec<u8>, 
     let passphrase = passphrase.ok_or(ReadError::Passphrase("the file is encrypted: give its passphrase"))?;
     let damaged = || ReadError::Passphrase("an encrypted member is not what the format says");
     let sealed: Sealed = json::parse(bytes).map_err(|_| damaged())?;
-    if sealed.algorithm != ALGORITHM || sealed.kdf != KDF || sealed.iterations == 0 || sealed.iterations > ITERATIONS_MAX {
-        return Err(ReadError::Passphrase("the file is encrypted in a way that is not known here"));
+    if sealed.algorithm != ALGORITHM
+        || sealed.kdf != KDF
+        || sealed.iterations == 0
+        || sealed.iterations > ITERATIONS_MAX
+    {
+        return Err(ReadError::Passphrase(
+            "the file is encrypted in a way that is not known here",
+        ));
     }
     let decoded = |text: &str| STANDARD.decode(text).map_err(|_| damaged());
     let nonce: [u8; 12] = decoded(&sealed.nonce_b64)?.try_into().map_err(|_| damaged())?;

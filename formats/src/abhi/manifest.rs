@@ -50,20 +50,30 @@ impl Manifest {
 
     /// Whether members are encrypted.
     pub fn is_encrypted(&self) -> bool {
-        let enabled = self.value.get("encryption").and_then(|encryption| encryption.get("enabled"));
+        let enabled = self
+            .value
+            .get("encryption")
+            .and_then(|encryption| encryption.get("enabled"));
         enabled.and_then(Value::as_bool) == Some(true)
     }
 
     /// Whether it says that the file is signed.
     pub fn is_signed(&self) -> bool {
-        let present = self.value.get("signatures").and_then(|signatures| signatures.get("present"));
+        let present = self
+            .value
+            .get("signatures")
+            .and_then(|signatures| signatures.get("present"));
         present.and_then(Value::as_bool) == Some(true)
     }
 
     pub(super) fn member(&self, name: &str) -> Option<Member> {
         let member = self.value.get("members")?.get(name)?;
         Some(Member {
-            sha256: member.get("sha256")?.as_str()?.trim_start_matches("sha256:").to_lowercase(),
+            sha256: member
+                .get("sha256")?
+                .as_str()?
+                .trim_start_matches("sha256:")
+                .to_lowercase(),
             size: member.get("size").and_then(Value::as_u64),
             encrypted: member.get("encrypted").and_then(Value::as_bool).unwrap_or(false),
         })
@@ -95,7 +105,12 @@ impl Manifest {
     pub(super) fn check_members(&self, has: impl Fn(&str) -> bool) -> Result<(), ReadError> {
         for name in LINES {
             if has(name) != self.member(name).is_some() {
-                return Err(malformed(MANIFEST, None, 0, &format!("members do not fit the ZIP: {name}")));
+                return Err(malformed(
+                    MANIFEST,
+                    None,
+                    0,
+                    &format!("members do not fit the ZIP: {name}"),
+                ));
             }
         }
         Ok(())

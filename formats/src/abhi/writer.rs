@@ -148,8 +148,7 @@ impl<'a, W: Read + Write + Seek> Writer<'a, W> {
                 Ok(())
             }
             Record::Tombstone(id, tombstone) => {
-                let value =
-                    serde_json::to_value(TombstoneShape::new(*id, tombstone)).map_err(|e| invalid(why(&e)))?;
+                let value = serde_json::to_value(TombstoneShape::new(*id, tombstone)).map_err(|e| invalid(why(&e)))?;
                 self.aside(&value)?;
                 self.tombstones.push(value);
                 Ok(())
@@ -262,7 +261,11 @@ impl<'a, W: Read + Write + Seek> Writer<'a, W> {
 
     fn aside(&mut self, value: &Value) -> Result<(), WriteError> {
         self.aside_bytes += value.to_string().len();
-        within(self.aside_bytes, "bytes of redirects and tombstones", MANIFEST_BYTES_MAX / 2)
+        within(
+            self.aside_bytes,
+            "bytes of redirects and tombstones",
+            MANIFEST_BYTES_MAX / 2,
+        )
     }
 
     fn line(&mut self, member: usize, line: &[u8]) -> Result<(), WriteError> {
@@ -292,7 +295,11 @@ impl<'a, W: Read + Write + Seek> Writer<'a, W> {
         self.hasher.update(bytes);
         self.size += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if self.encryption.is_some() {
-            within(self.plain.len() + bytes.len(), "bytes in an encrypted member", ENCRYPTED_BYTES_MAX / 2)?;
+            within(
+                self.plain.len() + bytes.len(),
+                "bytes in an encrypted member",
+                ENCRYPTED_BYTES_MAX / 2,
+            )?;
             self.plain.extend_from_slice(bytes);
         } else {
             self.zip.write_all(bytes)?;

@@ -222,11 +222,17 @@ impl<R: Read> Reader<R> {
         let signature = match shape {
             None => None,
             Some(shape) => Some(shape.read().ok_or_else(|| {
-                self.malformed("signature", "expected ed25519 with 64 and 128 hexadecimal digits".to_owned())
+                self.malformed(
+                    "signature",
+                    "expected ed25519 with 64 and 128 hexadecimal digits".to_owned(),
+                )
             })?),
         };
         self.take("signature", b'}', "the end of the object")?;
-        let rest = self.scanner.peek().map_err(|trouble| trouble.at(self.place("end", None)))?;
+        let rest = self
+            .scanner
+            .peek()
+            .map_err(|trouble| trouble.at(self.place("end", None)))?;
         if rest.is_some() {
             return Err(self.malformed("end", "expected nothing after the object".to_owned()));
         }

@@ -146,7 +146,9 @@ impl<W: Write> Writer<W> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.bytes = self
+            .bytes
+            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if self.bytes > FILE_BYTES_MAX {
             return Err(WriteError::TooLarge {
                 what: "bytes in one file",

@@ -5,7 +5,9 @@ use waggle_memory::memory::Evidence;
 use waggle_memory::record::{MemoryRecord, Record};
 use waggle_memory::statement::Statement;
 
-use crate::limits::{CONTENT_BYTES_MAX, LABEL_BYTES_MAX, NOTE_BYTES_MAX, SHORT_BYTES_MAX, SOURCE_PROMPT_BYTES_MAX, TURN_BYTES_MAX};
+use crate::limits::{
+    CONTENT_BYTES_MAX, LABEL_BYTES_MAX, NOTE_BYTES_MAX, SHORT_BYTES_MAX, SOURCE_PROMPT_BYTES_MAX, TURN_BYTES_MAX,
+};
 
 pub(super) const LABEL: &str = "label";
 pub(super) const CONTENT: &str = "content";

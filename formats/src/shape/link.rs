@@ -110,9 +110,7 @@ impl From<ResolutionShape> for Resolution {
             stated: shape.stated,
             by: shape.by.map(Principal),
             at: shape.at.map(|at| at.0),
-            loser_valid_to_before: shape
-                .loser_valid_to_before
-                .map(|validity| validity.at.map(|at| at.0)),
+            loser_valid_to_before: shape.loser_valid_to_before.map(|validity| validity.at.map(|at| at.0)),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct MemoryShape {
     evidence_records: Vec<EvidenceShape>,
     id: Text<MemoryId>,
     label: String,
-    #[serde(with = "json::metadata")]
+    #[serde(with = "json::metadata", default)]
     metadata: String,
     namespace: String,
     node_type: Text<Kind>,

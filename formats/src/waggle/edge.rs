@@ -68,7 +68,11 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
         Err(_) => String::new(),
     };
     let given = text(&line, "id")?;
-    let given = if given.trim().is_empty() { format!("{source}/{relationship}/{target}") } else { given };
+    let given = if given.trim().is_empty() {
+        format!("{source}/{relationship}/{target}")
+    } else {
+        given
+    };
     let created_at = time(&line, "created_at")?.unwrap_or(importer.at);
     let mut terms = texts(&line, "shared_entities").unwrap_or_default();
     terms.truncate(TERMS_MAX);
@@ -81,7 +85,10 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
         confidence: confidence(&line, &metadata),
         origin: Origin::Import,
         reason: cut(reason, NOTE_BYTES_MAX, changes),
-        shared_terms: terms.into_iter().map(|term| cut(term, TERM_BYTES_MAX, changes)).collect(),
+        shared_terms: terms
+            .into_iter()
+            .map(|term| cut(term, TERM_BYTES_MAX, changes))
+            .collect(),
         author: importer.author.clone(),
         created_at,
         version: 1,
@@ -123,7 +130,11 @@ fn confidence(line: &Object, metadata: &Object) -> Confidence {
                 let origin = metadata.get(*field).and_then(Value::as_str).unwrap_or("manual");
                 matches!(origin, "manual" | "store_edge" | "studio" | "")
             });
-            if by_hand { Confidence::Explicit } else { Confidence::Inferred }
+            if by_hand {
+                Confidence::Explicit
+            } else {
+                Confidence::Inferred
+            }
         }),
     }
 }
@@ -139,7 +150,11 @@ fn resolution(metadata: &Object, ends: [MemoryId; 2], changes: &mut Changes) -> 
     Resolution {
         resolved: true,
         winner: winner.filter(|winner| ends.contains(winner)),
-        note: cut(text(metadata, "resolution_note").unwrap_or_default(), NOTE_BYTES_MAX, changes),
+        note: cut(
+            text(metadata, "resolution_note").unwrap_or_default(),
+            NOTE_BYTES_MAX,
+            changes,
+        ),
         stated: false,
         by: None,
         at: time(metadata, "resolved_at").ok().flatten(),

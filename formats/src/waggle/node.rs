@@ -52,9 +52,17 @@ pub(crate) fn to_line(record: &MemoryRecord, tenant: &str) -> Result<Value, Stri
         Some(Value::Object(members)) => members,
         _ => Object::new(),
     };
+    if metadata.is_empty() && !memory.metadata.is_empty() {
+        // An empty object is not the same as none.
+        rest.insert("metadata".to_owned(), json!({}));
+    }
     metadata.insert(OURS.to_owned(), Value::Object(rest));
     let aliases: Vec<&str> = memory.aliases.iter().map(|alias| alias.text.as_str()).collect();
-    let evidence: Vec<Value> = record.evidence.iter().map(|(_, evidence)| evidence_line(evidence)).collect();
+    let evidence: Vec<Value> = record
+        .evidence
+        .iter()
+        .map(|(_, evidence)| evidence_line(evidence))
+        .collect();
     let more = json!({
         "access_count": 0,
         "aliases": aliases,
@@ -143,7 +151,11 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
         source_prompt: cut(text(&line, "source_prompt")?, SOURCE_PROMPT_BYTES_MAX, changes),
         metadata: metadata_of(metadata, changes),
         evidence_count: u32::try_from(evidence.len()).unwrap_or(u32::MAX),
-        confidence: if extracted { Confidence::Inferred } else { Confidence::Explicit },
+        confidence: if extracted {
+            Confidence::Inferred
+        } else {
+            Confidence::Explicit
+        },
         valid_from,
         valid_from_stated: stated.is_some_and(|at| at != recorded_at),
         valid_to: time(&line, "valid_to")?.filter(|to| *to > valid_from),
@@ -171,10 +183,11 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
 fn from_ours(line: &mut Object, ours: Object, metadata: Object) -> Result<MemoryRecord, String> {
     let mut shape = ours;
     take(line, &SHARED, &mut shape);
-    let metadata = if metadata.is_empty() { Value::Null } else { Value::Object(metadata) };
-    shape.insert("metadata".to_owned(), metadata);
-    let shape: MemoryShape = serde_json::from_value(Value::Object(shape))
-        .map_err(|error| format!("metadata.{OURS}: {}", why(&error)))?;
+    if !metadata.is_empty() {
+        shape.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    let shape: MemoryShape =
+        serde_json::from_value(Value::Object(shape)).map_err(|error| format!("metadata.{OURS}: {}", why(&error)))?;
     Ok(shape.into())
 }
 
@@ -248,7 +261,11 @@ fn evidence_of(
             continue;
         }
         let given = text(item, "evidence_id")?;
-        let given = if given.is_empty() { format!("{id}/evidence/{}", evidence.len()) } else { given };
+        let given = if given.is_empty() {
+            format!("{id}/evidence/{}", evidence.len())
+        } else {
+            given
+        };
         let mut scope = scope.clone();
         let session = text(item, "session_id")?;
         if !session.is_empty() {
@@ -295,8 +312,15 @@ fn metadata_of(metadata: Object, changes: &mut Changes) -> String {
         .into_iter()
         .filter(|(key, value)| {
             let noted = matches!(key.as_str(), "waggle_id" | "waggle_node_type" | "claimed_author");
-            noted && value.as_str().is_some_and(|text| text.len() <= 1_024 && !text.contains('\0'))
+            noted
+                && value
+                    .as_str()
+                    .is_some_and(|text| text.len() <= 1_024 && !text.contains('\0'))
         })
         .collect();
-    if kept.is_empty() { String::new() } else { canonical(&Value::Object(kept)) }
+    if kept.is_empty() {
+        String::new()
+    } else {
+        canonical(&Value::Object(kept))
+    }
 }

@@ -21,7 +21,15 @@ pub(crate) fn to_line(turn: &Turn, tenant: &str) -> Result<Value, String> {
     let digest: [u8; 32] = Sha256::digest(turn.text.as_bytes()).into();
     let shape = serde_json::to_value(TurnShape::from(turn)).map_err(|error| why(&error))?;
     let mut rest = fields::object(shape)?;
-    for shared in ["agent_id", "observed_at", "project", "role", "session_id", "text", "turn_index"] {
+    for shared in [
+        "agent_id",
+        "observed_at",
+        "project",
+        "role",
+        "session_id",
+        "text",
+        "turn_index",
+    ] {
         rest.shift_remove(shared);
     }
     Ok(json!({
@@ -52,18 +60,29 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
         for shared in ["agent_id", "observed_at", "project", "role", "session_id", "turn_index"] {
             shape.insert(shared.to_owned(), line.get(shared).cloned().unwrap_or(Value::Null));
         }
-        shape.insert("text".to_owned(), line.get("transcript_text").cloned().unwrap_or(Value::Null));
+        shape.insert(
+            "text".to_owned(),
+            line.get("transcript_text").cloned().unwrap_or(Value::Null),
+        );
         let shape: TurnShape = serde_json::from_value(Value::Object(shape))
             .map_err(|error| format!("metadata.{OURS}: {}", why(&error)))?;
         return Ok(shape.into());
     }
     let id = TurnId::from_uuid(uuid(&needed(&line, "id")?, changes));
     let pair = text(&line, "turn_pair_id")?;
-    let pair = if pair.trim().is_empty() { derived(&format!("{id}/pair")) } else { uuid(&pair, &mut Changes::default()) };
+    let pair = if pair.trim().is_empty() {
+        derived(&format!("{id}/pair"))
+    } else {
+        uuid(&pair, &mut Changes::default())
+    };
     let observed_at = time(&line, "observed_at")?.unwrap_or(importer.at);
     let role = text(&line, "role")?.trim().to_lowercase();
     let words = text(&line, "transcript_text")?;
-    let words = if words.is_empty() { text(&line, "content")? } else { words };
+    let words = if words.is_empty() {
+        text(&line, "content")?
+    } else {
+        words
+    };
     Ok(Turn {
         id,
         pair: PairId::from_uuid(pair),
@@ -138,10 +157,15 @@ pub(crate) fn from_window(
 
 /// Names of repositories by id.
 pub(crate) fn repos(list: &Value) -> BTreeMap<String, String> {
-    let Value::Array(list) = list else { return BTreeMap::new() };
+    let Value::Array(list) = list else {
+        return BTreeMap::new();
+    };
     let name = |repo: &Value| -> Option<(String, String)> {
         let repo: &Object = repo.as_object()?;
-        Some((repo.get("id")?.as_str()?.to_owned(), repo.get("name")?.as_str()?.to_owned()))
+        Some((
+            repo.get("id")?.as_str()?.to_owned(),
+            repo.get("name")?.as_str()?.to_owned(),
+        ))
     };
     list.iter().filter_map(name).collect()
 }

@@ -189,7 +189,9 @@ impl Draw {
     }
 
     pub fn memory(&mut self) -> MemoryRecord {
-        let versions: Vec<Version> = (1..=u32::try_from(self.below(4)).unwrap()).map(|n| self.version(n)).collect();
+        let versions: Vec<Version> = (1..=u32::try_from(self.below(4)).unwrap())
+            .map(|n| self.version(n))
+            .collect();
         let version = u32::try_from(versions.len()).unwrap() + 1;
         let (valid_from, valid_to) = self.validity();
         let first = self.u32() / 2;
@@ -265,7 +267,11 @@ impl Draw {
         let resolved = self.flag();
         Resolution {
             resolved,
-            winner: if resolved { self.maybe(|draw| draw.pick(&ends)) } else { None },
+            winner: if resolved {
+                self.maybe(|draw| draw.pick(&ends))
+            } else {
+                None
+            },
             note: self.short(),
             stated: self.flag(),
             by: self.maybe(Self::principal),
@@ -344,7 +350,11 @@ impl Draw {
             .chain(memories.into_iter().map(|record| Record::Memory(Box::new(record))))
             .chain(links.into_iter().map(|link| Record::Link(Box::new(link))))
             .chain(redirects.into_iter().map(Record::Redirect))
-            .chain(tombstones.into_iter().map(|(id, tombstone)| Record::Tombstone(id, tombstone)))
+            .chain(
+                tombstones
+                    .into_iter()
+                    .map(|(id, tombstone)| Record::Tombstone(id, tombstone)),
+            )
             .collect()
     }
 }

@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("waggle-memory", &[]),
     ("waggle-proto", &["waggle-memory"]),
     ("waggle-config", &["waggle-memory"]),
+    ("waggle-formats", &["waggle-memory"]),
     ("waggle-shard", &["waggle-memory", "waggle-proto", "waggle-config"]),
     ("waggle-recall", &["waggle-memory", "waggle-config"]),
     (

@@ -18,6 +18,15 @@ pub enum SecretKind {
 }
 
 impl SecretKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::ApiKey,
+        Self::Token,
+        Self::PrivateKey,
+        Self::Password,
+        Self::Credentials,
+    ];
+
     /// The word of reports, and of what stands in place of a redacted value.
     pub const fn word(self) -> &'static str {
         match self {
@@ -27,6 +36,11 @@ impl SecretKind {
             Self::Password => "password",
             Self::Credentials => "credentials",
         }
+    }
+
+    /// What stands in place of a redacted value.
+    pub fn mark(self) -> String {
+        format!("[secret:{}]", self.word())
     }
 }
 
@@ -89,20 +103,49 @@ const SECRET_WORDS: &[&str] = &[
 
 /// The byte ranges of the secrets in `text`, in order.
 pub(crate) fn secrets(text: &str) -> Vec<(usize, usize)> {
-    find_secrets(text).iter().map(|secret| (secret.start, secret.end)).collect()
+    find_secrets(text)
+        .iter()
+        .map(|secret| (secret.start, secret.end))
+        .collect()
 }
 
-/// Whether `name` is a word that names a secret, such as a key of an object.
-pub fn names_a_secret(name: &str) -> bool {
+/// Whether `text` is what a redaction left: no secret, though it names one. Rules that read a mark may leave out its
+/// brackets and cut it at `_`.
+pub fn is_mark(text: &str) -> bool {
+    let text = text.trim_matches(|c: char| !c.is_alphanumeric());
+    text.strip_prefix("secret:").is_some_and(|kind| {
+        let first = |word: &'static str| word.split('_').next();
+        SecretKind::ALL
+            .iter()
+            .any(|known| kind == known.word() || first(known.word()) == Some(kind))
+    })
+}
+
+/// Whether `value` is a secret because of the name that it has in an object. Much that is called a key or a token is
+/// none, so these two need a value that looks like one.
+pub fn is_named_secret(name: &str, value: &str) -> bool {
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
-    if name.len() > 60 {
+    if name.len() > 60 || value.len() < 4 || is_mark(value) {
         return false;
     }
     let name = name.to_lowercase();
-    SECRET_WORDS.iter().any(|word| {
-        name.strip_suffix(word)
+    let ends_with = |word: &&&str| {
+        name.strip_suffix(**word)
             .is_some_and(|before| before.is_empty() || before.ends_with(['_', '-']))
-    })
+    };
+    let longest = SECRET_WORDS.iter().filter(ends_with).max_by_key(|word| word.len());
+    match longest {
+        None => false,
+        Some(&("key" | "token")) => is_mixed(value),
+        Some(_) => true,
+    }
+}
+
+fn is_mixed(value: &str) -> bool {
+    value.len() >= 6
+        && value.len() < 200
+        && value.bytes().any(|b| b.is_ascii_digit())
+        && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// The secrets in `text`, in order, none inside another.
@@ -153,7 +196,9 @@ pub fn find_secrets(text: &str) -> Vec<Secret> {
 
 fn kind_of(run: &str, previous: &[(&str, usize); 2]) -> Option<SecretKind> {
     let bare = run.trim_matches(|c: char| !c.is_alphanumeric());
-    if is_token(bare) {
+    if is_mark(run) {
+        None
+    } else if is_token(bare) {
         Some(SecretKind::Token)
     } else if is_key(bare) {
         Some(SecretKind::ApiKey)
@@ -224,11 +269,7 @@ fn is_value_of(previous: &[(&str, usize); 2], value: &str) -> bool {
         None => return false,
     };
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
-    let mixed = value.len() >= 6
-        && value.bytes().any(|b| b.is_ascii_digit())
-        && value.bytes().any(|b| b.is_ascii_alphabetic())
-        && value.len() < 200;
-    name.len() <= 60 && SECRET_WORDS.contains(&name) && mixed
+    name.len() <= 60 && SECRET_WORDS.contains(&name) && is_mixed(value)
 }
 
 #[cfg(test)]
@@ -245,44 +286,66 @@ mod tests {
     #[test]
     fn secrets_are_found_with_their_kind() {
         let own = format!("wg_live_{}_{}_{}", "a".repeat(12), "B".repeat(43), "c".repeat(6));
-        assert_eq!(kinds(&format!("the key {own}.")), [("api_key", format!("{own}.").as_str())]);
-        assert_eq!(kinds("use AKIAABCDEFGHIJKLMNOP now"), [("api_key", "AKIAABCDEFGHIJKLMNOP")]);
+        assert_eq!(
+            kinds(&format!("the key {own}.")),
+            [("api_key", format!("{own}.").as_str())]
+        );
+        assert_eq!(
+            kinds("use AKIAABCDEFGHIJKLMNOP now"),
+            [("api_key", "AKIAABCDEFGHIJKLMNOP")]
+        );
         let token = format!("eyJ{}.{}.{}", "a".repeat(20), "b".repeat(20), "c".repeat(20));
         assert_eq!(kinds(&token), [("json_web_token", token.as_str())]);
-        assert_eq!(kinds("db postgres://u:p@host/x"), [("credentials", "postgres://u:p@host/x")]);
-        assert_eq!(kinds("password=hunter2 and api key: abc123def"), [
-            ("password", "password=hunter2"),
-            ("password", "abc123def")
-        ]);
+        assert_eq!(
+            kinds("db postgres://u:p@host/x"),
+            [("credentials", "postgres://u:p@host/x")]
+        );
+        assert_eq!(
+            kinds("password=hunter2 and api key: abc123def"),
+            [("password", "password=hunter2"), ("password", "abc123def")]
+        );
     }
 
     #[test]
     fn a_private_key_ends_at_its_own_end() {
         let block = "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----";
         assert_eq!(kinds(&format!("before {block} after")), [("private_key", block)]);
-        assert_eq!(kinds("x -----BEGIN PRIVATE KEY-----\nMIIabc"), [(
-            "private_key",
-            "-----BEGIN PRIVATE KEY-----\nMIIabc"
-        )]);
+        assert_eq!(
+            kinds("x -----BEGIN PRIVATE KEY-----\nMIIabc"),
+            [("private_key", "-----BEGIN PRIVATE KEY-----\nMIIabc")]
+        );
     }
 
     #[test]
     fn talk_about_secrets_is_none() {
-        for text in ["the password policy", "API key rotation plan", "a token bucket", "wg_short_key", "key: value"] {
+        for text in [
+            "the password policy",
+            "API key rotation plan",
+            "a token bucket",
+            "wg_short_key",
+            "key: value",
+            "deploy with [secret:api_key], not [secret:password].",
+        ] {
             assert_eq!(kinds(text), [], "{text}");
         }
     }
 
     #[test]
-    fn names_of_secrets_are_known() {
-        for (name, expected) in [
-            ("password", true),
-            ("DB_PASSWORD", true),
-            ("client-secret", true),
-            ("monkey", false),
-            ("passwords_policy", false),
+    fn a_name_makes_a_value_a_secret() {
+        for (name, value, expected) in [
+            ("password", "correct horse", true),
+            ("DB_PASSWORD", "hunter2", true),
+            ("client-secret", "hunter2", true),
+            ("api_key", "hunter", true),
+            ("access_token", "a1b2c3d4", true),
+            ("primary_key", "user_id", false),
+            ("token", "bucket", false),
+            ("monkey", "hunter2", false),
+            ("passwords_policy", "hunter2", false),
+            ("password", "[secret:password]", false),
+            ("pin", "1", false),
         ] {
-            assert_eq!(names_a_secret(name), expected, "{name}");
+            assert_eq!(is_named_secret(name, value), expected, "{name} {value}");
         }
     }
 }
