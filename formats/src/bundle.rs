@@ -7,13 +7,14 @@ mod dates;
 mod fill;
 mod json;
 mod markdown;
+mod text;
 mod view;
 
 use waggle_memory::id::{MemoryId, TenantId, TurnId};
 use waggle_memory::time::Millis;
 
 use crate::graph::Graph;
-use crate::redaction::{Redact, Redactor};
+use crate::redaction::Redactor;
 use view::View;
 
 /// Who reads it.
@@ -104,8 +105,8 @@ pub struct Bundle {
 }
 
 /// Makes a bundle. Gives the same bytes for the same graph and request.
-pub fn render(graph: &Graph, request: &BundleRequest<'_>, redact: Redact<'_>) -> Result<Bundle, serde_json::Error> {
-    let redactor = Redactor::new(redact);
+pub fn render(graph: &Graph, request: &BundleRequest<'_>) -> Result<Bundle, serde_json::Error> {
+    let redactor = Redactor::default();
     let view = View::of(graph, request, &redactor);
     let each = match request.format {
         BundleFormat::Both => request.token_budget / 2,

@@ -12,9 +12,13 @@ use waggle_memory::id::TenantId;
 use waggle_memory::time::Millis;
 
 use crate::graph::Graph;
-use crate::redaction::{Redact, Redactor};
+use crate::redaction::Redactor;
 
-const SCRIPT: &str = include_str!("html/page.js");
+const SCRIPT: &str = concat!(
+    include_str!("html/layout.js"),
+    include_str!("html/parts.js"),
+    include_str!("html/page.js")
+);
 const STYLE: &str = include_str!("html/page.css");
 
 /// Most memories of a page: what a browser draws smoothly.
@@ -60,8 +64,8 @@ pub struct Page {
 }
 
 /// Makes a page. Gives the same bytes for the same graph and options.
-pub fn render(graph: &Graph, options: PageOptions<'_>, redact: Redact<'_>) -> Result<Page, serde_json::Error> {
-    let redactor = Redactor::new(redact);
+pub fn render(graph: &Graph, options: PageOptions<'_>) -> Result<Page, serde_json::Error> {
+    let redactor = Redactor::default();
     let data = data::collect(graph, options, &redactor);
     let json = escaped(&serde_json::to_string(&data)?);
     let policy = format!(
@@ -154,6 +158,9 @@ mod tests {
         assert!(!SCRIPT.contains("</") && !STYLE.contains('<'));
         assert!(!SCRIPT.contains("innerHTML") && !SCRIPT.contains("eval"));
         assert!(!SCRIPT.contains("http") && !STYLE.contains("url("));
-        assert!(!SCRIPT.contains('\r') && !STYLE.contains('\r'), "the hash is of the bytes that a browser reads");
+        assert!(
+            !SCRIPT.contains('\r') && !STYLE.contains('\r'),
+            "the hash is of the bytes that a browser reads"
+        );
     }
 }

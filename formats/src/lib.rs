@@ -17,10 +17,11 @@ pub mod backup;
 pub mod graphml;
 pub mod waggle_json;
 
-pub mod bundle;
 pub mod graph;
-pub mod html;
 pub mod redaction;
+
+pub mod bundle;
+pub mod html;
 pub mod vault;
 
 mod json;

@@ -1,6 +1,9 @@
-//! How an export takes secrets out: the caller gives the rule, this module counts what it did.
+//! How the pages (vault, bundle, HTML) take secrets out of what they write, and count what they did. What is a secret is
+//! decided in [`crate::secrets`].
 
 use std::cell::Cell;
+
+use crate::secrets::{redact_metadata, redact_text};
 
 /// A text without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,34 +14,39 @@ pub struct Redacted {
     pub count: usize,
 }
 
-/// Replaces every secret of a text by a mark. Must give the same for the same text.
-pub type Redact<'a> = &'a dyn Fn(&str) -> Redacted;
+/// Puts a mark in place of every secret of a text.
+pub fn redact(text: &str) -> Redacted {
+    let (text, count) = redact_text(text, usize::MAX);
+    Redacted { text, count }
+}
 
-/// Applies the rule and adds up. A text that is written in several places is counted where it belongs, once: use
-/// [`Redactor::again`] for the others.
-pub(crate) struct Redactor<'a> {
-    rule: Redact<'a>,
+/// Redacts and adds up. A text that is written in several places is counted where it belongs, once: the others go
+/// through [`Redactor::again`].
+#[derive(Default)]
+pub(crate) struct Redactor {
     count: Cell<usize>,
 }
 
-impl<'a> Redactor<'a> {
-    pub(crate) fn new(rule: Redact<'a>) -> Self {
-        Self {
-            rule,
-            count: Cell::new(0),
-        }
-    }
-
+impl Redactor {
     /// The text without secrets, counted.
     pub(crate) fn text(&self, text: &str) -> String {
-        let redacted = (self.rule)(text);
+        self.counted(redact(text))
+    }
+
+    /// Metadata without secrets, counted; a key may say that its value is one.
+    pub(crate) fn metadata(&self, json: &str) -> String {
+        let (text, count) = redact_metadata(json);
+        self.counted(Redacted { text, count })
+    }
+
+    fn counted(&self, redacted: Redacted) -> String {
         self.count.set(self.count.get().saturating_add(redacted.count));
         redacted.text
     }
 
     /// The text without secrets, counted elsewhere.
     pub(crate) fn again(&self, text: &str) -> String {
-        (self.rule)(text).text
+        redact(text).text
     }
 
     /// Places replaced so far.

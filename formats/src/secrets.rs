@@ -108,12 +108,12 @@ fn secrets_of(field: &str, text: &str) -> Vec<SecretKind> {
     find_secrets(text).iter().map(|secret| secret.kind).collect()
 }
 
-fn redact_text(text: &str, bytes_max: usize) -> (String, usize) {
+pub(crate) fn redact_text(text: &str, bytes_max: usize) -> (String, usize) {
     let found = find_secrets(text);
     (replaced(text, &found, bytes_max), found.len())
 }
 
-fn redact_metadata(text: &str) -> (String, usize) {
+pub(crate) fn redact_metadata(text: &str) -> (String, usize) {
     let mut value = parsed(text);
     let mut count = 0;
     walk(&mut value, "", &mut |text, name| {

@@ -15,6 +15,7 @@ mod changes;
 mod fields;
 mod front_matter;
 mod import;
+mod new_memory;
 mod note;
 mod paths;
 mod plan;

@@ -8,6 +8,7 @@ use std::io::{Cursor, Write};
 use pages_support::*;
 use proptest::prelude::*;
 use waggle_formats::graph::Graph;
+use waggle_formats::redaction::redact;
 use waggle_formats::vault::{
     self, ArchiveError, ArchiveLimits, BASE_PATH, Change, Conflict, ConflictReason, Importer, MemoryRef, Plan, Vault,
     VaultOptions,
@@ -23,11 +24,11 @@ fn export(graph: &Graph) -> Vault {
         tenant: &tenant,
         read_at: "1:42",
     };
-    vault::write(graph, options, &redact).unwrap()
+    vault::write(graph, options).unwrap()
 }
 
 fn import_as(tenant: &TenantId, files: &BTreeMap<String, String>, graph: &Graph) -> Plan {
-    let mut importer = Importer::new(tenant, graph, &redact);
+    let mut importer = Importer::new(tenant, graph);
     let json = serde_json::to_string(files).unwrap();
     vault::read_json(&json, &ArchiveLimits::UPLOAD, &mut importer).unwrap();
     importer.finish()
@@ -122,17 +123,25 @@ fn an_edit_of_one_field_is_that_change() {
     let vault = export(&graph);
     type Check = fn(&vault::UpdateMemory) -> bool;
     let edits: [(&str, &str, Check); 6] = [
-        ("# Ledger uses Postgres", "# Ledger database", |u| u.label.as_deref() == Some("Ledger database")),
+        ("# Ledger uses Postgres", "# Ledger database", |u| {
+            u.label.as_deref() == Some("Ledger database")
+        }),
         ("Postgres 16.\n\n## Ev", "Postgres 17.\nSince May.\n\n## Ev", |u| {
             u.content.as_deref() == Some("The ledger uses Postgres 17.\nSince May.")
         }),
-        ("tags: [\"observed\", \"storage\"]", "tags:\n  - database\n  - observed", |u| {
-            u.tags == Some(vec!["database".to_owned(), "observed".to_owned()])
+        (
+            "tags: [\"observed\", \"storage\"]",
+            "tags:\n  - database\n  - observed",
+            |u| u.tags == Some(vec!["database".to_owned(), "observed".to_owned()]),
+        ),
+        ("valid_to: null", "valid_to: 2026-12-31", |u| {
+            u.valid_to == Some(Millis(1_798_675_200_000))
         }),
-        ("valid_to: null", "valid_to: 2026-12-31", |u| u.valid_to == Some(Millis(1_798_675_200_000))),
-        ("valid_from: \"2026-02-19T00:00:00.000Z\"", "valid_from: 2026-01-01T00:00:00Z", |u| {
-            u.valid_from == Some(Millis(1_767_225_600_000))
-        }),
+        (
+            "valid_from: \"2026-02-19T00:00:00.000Z\"",
+            "valid_from: 2026-01-01T00:00:00Z",
+            |u| u.valid_from == Some(Millis(1_767_225_600_000)),
+        ),
         ("## Content\n\nThe", "## Content\n\n\\## Evidence\nThe", |u| {
             u.content.as_deref() == Some("## Evidence\nThe ledger uses Postgres 16.")
         }),
@@ -169,7 +178,10 @@ fn what_editors_do_to_files_is_no_edit() {
         .map(|(path, text)| {
             let text = text.replace("node_type: \"fact\"", "node_type: fact");
             let text = text.replace("tags: [\"observed\", \"storage\"]", "tags:\n  - storage\n  - observed");
-            (format!("moved/{path}"), text.replace("\n## Evidence", "\n\n\n## Evidence"))
+            (
+                format!("moved/{path}"),
+                text.replace("\n## Evidence", "\n\n\n## Evidence"),
+            )
         })
         .filter(|(path, _)| !path.ends_with("json"))
         .collect();
@@ -220,7 +232,10 @@ fn relations_are_added_struck_and_kept_when_their_line_is_gone() {
     no_file.retain(|path, _| !path.contains("ledger"));
     assert_eq!(import(&no_file, &graph).changes, Vec::new());
 
-    let struck = format!("- ~~[[depends_on::Audit needs SQL]]~~ <!-- node_id:{} -->\n", memory_id(2));
+    let struck = format!(
+        "- ~~[[depends_on::Audit needs SQL]]~~ <!-- node_id:{} -->\n",
+        memory_id(2)
+    );
     for to in [struck.as_str(), "- ~~[[depends_on::audit needs sql]]~~\n"] {
         let plan = import(&edited(&vault, 1, &line, to), &graph);
         assert!(
@@ -231,19 +246,35 @@ fn relations_are_added_struck_and_kept_when_their_line_is_gone() {
 
     let added = format!("{line}- [[part_of::Cache is Redis]]\n- [[relates_to::Nobody knows this]]\n");
     let plan = import(&edited(&vault, 1, &line, &added), &graph);
-    let [Change::StubNote(stub), Change::StoreLink(known), Change::StoreLink(to_stub)] = plan.changes.as_slice() else {
+    let [
+        Change::StubNote(stub),
+        Change::StoreLink(known),
+        Change::StoreLink(to_stub),
+    ] = plan.changes.as_slice()
+    else {
         panic!("{plan:#?}");
     };
-    assert_eq!((stub.label.as_str(), stub.project.as_str()), ("Nobody knows this", "Payments"));
+    assert_eq!(
+        (stub.label.as_str(), stub.project.as_str()),
+        ("Nobody knows this", "Payments")
+    );
     let links = [known, to_stub];
     let part_of = links.iter().find(|l| l.relationship == Relationship::PartOf).unwrap();
     assert_eq!(part_of.target, MemoryRef::Known(memory_id(3)));
     assert_eq!(part_of.source, MemoryRef::Known(memory_id(1)));
-    let stubbed = links.iter().find(|l| l.relationship == Relationship::RelatesTo).unwrap();
+    let stubbed = links
+        .iter()
+        .find(|l| l.relationship == Relationship::RelatesTo)
+        .unwrap();
     assert_eq!(stubbed.target, MemoryRef::New(stub.key));
 
     // A symmetric link is there from both ends.
-    let both = edited(&vault, 2, "reports.\n", "reports.\n\n## Relations\n\n- [[contradicts::Cache is Redis]]\n");
+    let both = edited(
+        &vault,
+        2,
+        "reports.\n",
+        "reports.\n\n## Relations\n\n- [[contradicts::Cache is Redis]]\n",
+    );
     let plan = import(&both, &graph);
     assert_eq!(plan.changes, Vec::new(), "{plan:?}");
 }
@@ -278,13 +309,32 @@ fn a_weight_is_a_field_like_others() {
 fn other_tenants_unknown_words_and_doubled_ids_are_conflicts() {
     let (_, graph) = three();
     let vault = export(&graph);
-    let reason = |from: &str, to: &str| only_conflict(&import(&edited(&vault, 1, from, to), &graph)).reason.clone();
-    assert_eq!(reason("tenant_id: \"acme\"", "tenant_id: \"other\""), ConflictReason::OtherTenant);
-    assert_eq!(reason("node_type: \"fact\"", "node_type: \"factoid\""), ConflictReason::UnknownWord);
-    assert_eq!(reason("node_type: \"fact\"", "node_type: \"decision\""), ConflictReason::ReadOnly);
-    assert_eq!(reason("project: \"Payments\"", "project: \"Other\""), ConflictReason::ReadOnly);
+    let reason = |from: &str, to: &str| {
+        only_conflict(&import(&edited(&vault, 1, from, to), &graph))
+            .reason
+            .clone()
+    };
+    assert_eq!(
+        reason("tenant_id: \"acme\"", "tenant_id: \"other\""),
+        ConflictReason::OtherTenant
+    );
+    assert_eq!(
+        reason("node_type: \"fact\"", "node_type: \"factoid\""),
+        ConflictReason::UnknownWord
+    );
+    assert_eq!(
+        reason("node_type: \"fact\"", "node_type: \"decision\""),
+        ConflictReason::ReadOnly
+    );
+    assert_eq!(
+        reason("project: \"Payments\"", "project: \"Other\""),
+        ConflictReason::ReadOnly
+    );
     assert_eq!(reason("[[depends_on::", "[[needs::"), ConflictReason::UnknownWord);
-    assert_eq!(reason("- [user turn 1] The", "- [user turn 9] I said"), ConflictReason::ReadOnly);
+    assert_eq!(
+        reason("- [user turn 1] The", "- [user turn 9] I said"),
+        ConflictReason::ReadOnly
+    );
     assert_eq!(reason("aliases: []", "aliases: [\"mine\"]"), ConflictReason::ReadOnly);
     for (from, to) in [
         ("valid_to: null", "valid_to: soon"),
@@ -299,10 +349,16 @@ fn other_tenants_unknown_words_and_doubled_ids_are_conflicts() {
     }
     let mut twice = vault.files.clone();
     let (path, text) = vault.files.iter().find(|(path, _)| path.contains("ledger")).unwrap();
-    twice.insert(path.replace("payments", "copy"), text.replace("# Ledger", "# The ledger"));
+    twice.insert(
+        path.replace("payments", "copy"),
+        text.replace("# Ledger", "# The ledger"),
+    );
     twice.insert(path.clone(), text.replace("# Ledger", "# A ledger"));
     let plan = import(&twice, &graph);
-    assert!(plan.conflicts().any(|c| c.reason == ConflictReason::DoubledId), "{plan:?}");
+    assert!(
+        plan.conflicts().any(|c| c.reason == ConflictReason::DoubledId),
+        "{plan:?}"
+    );
     // A whole vault of another tenant: nothing but conflicts.
     let plan = import_as(&"other".parse().unwrap(), &vault.files, &graph);
     assert_eq!(plan.changes.len(), 3);
@@ -324,15 +380,28 @@ fn new_files_are_stored_and_their_relations_find_each_other() {
             .to_owned(),
     );
     let plan = import(&files, &graph);
-    let [Change::StoreMemory(note), Change::StoreMemory(decision), Change::StoreLink(a), Change::StoreLink(b)] =
-        plan.changes.as_slice()
+    let [
+        Change::StoreMemory(note),
+        Change::StoreMemory(decision),
+        Change::StoreLink(a),
+        Change::StoreLink(b),
+    ] = plan.changes.as_slice()
     else {
         panic!("{plan:#?}");
     };
-    assert_eq!((note.label.as_str(), note.content.as_str()), ("Plan", "Move the ledger in May."));
+    assert_eq!(
+        (note.label.as_str(), note.content.as_str()),
+        ("Plan", "Move the ledger in May.")
+    );
     assert_eq!((note.kind, note.id), (Kind::Note, None));
-    assert_eq!((decision.label.as_str(), decision.content.as_str()), ("Budget", "Approved."));
-    assert_eq!((decision.kind, decision.scope.project.as_str()), (Kind::Decision, "Payments"));
+    assert_eq!(
+        (decision.label.as_str(), decision.content.as_str()),
+        ("Budget", "Approved.")
+    );
+    assert_eq!(
+        (decision.kind, decision.scope.project.as_str()),
+        (Kind::Decision, "Payments")
+    );
     assert_eq!(decision.tags, ["money"]);
     assert!(decision.evidence.is_empty());
     let targets = [a.target, b.target];
@@ -398,19 +467,32 @@ fn files_of_the_older_product_import_without_invented_evidence() {
 
 #[test]
 fn secrets_stay_inside_and_an_edit_beside_one_does_not_lose_it() {
-    let mut secret = memory(1, "Database login", "The password is hunter2, hunter2.");
-    secret.memory.aliases.push(alias("login: hunter2"));
-    let graph = graph(&[secret, memory(2, "hunter2 rotates", "It rotates.")], &[link(1, 1, 2, Relationship::PartOf)]);
+    const KEY: &str = "sk-abcdefghijklmnopqrstuvwx";
+    let mut secret = memory(1, "Database login", &format!("The key is {KEY} and {KEY} again."));
+    secret.memory.aliases.push(alias(&format!("login: {KEY}")));
+    secret.memory.metadata = "{\"password\":\"open sesame\"}".to_owned();
+    let label = format!("{KEY} rotates");
+    let graph = graph(
+        &[secret, memory(2, &label, "It rotates.")],
+        &[link(1, 1, 2, Relationship::PartOf)],
+    );
     let vault = export(&graph);
-    let all: String = vault.files.iter().flat_map(|(path, text)| [path.as_str(), text.as_str()]).collect();
-    assert!(!all.contains("hunter2"));
-    // Content, alias, evidence of the first; label of the second.
-    assert_eq!(vault.redactions, 2 + 1 + 2 + 1);
+    let all: String = vault
+        .files
+        .iter()
+        .flat_map(|(path, text)| [path.as_str(), text.as_str()])
+        .collect();
+    assert!(!all.contains("abcdefgh") && !all.contains("sesame"));
+    // Content, alias, metadata and evidence of the first; label of the second.
+    assert_eq!(vault.redactions, 2 + 1 + 1 + 2 + 1);
     assert_eq!(import(&vault.files, &graph).changes, Vec::new());
     let label = edited(&vault, 1, "# Database login", "# Login");
     assert_eq!(only_update(&import(&label, &graph)).label.as_deref(), Some("Login"));
-    let content = edited(&vault, 1, "The password is", "A password is");
-    assert_eq!(only_conflict(&import(&content, &graph)).reason, ConflictReason::Redacted);
+    let content = edited(&vault, 1, "## Content\n\nThe key is", "## Content\n\nA key is");
+    assert_eq!(
+        only_conflict(&import(&content, &graph)).reason,
+        ConflictReason::Redacted
+    );
 }
 
 fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {
@@ -424,7 +506,7 @@ fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {
 
 fn read_zip(bytes: Vec<u8>, limits: &ArchiveLimits, graph: &Graph) -> Result<Plan, ArchiveError> {
     let tenant = tenant();
-    let mut importer = Importer::new(&tenant, graph, &redact);
+    let mut importer = Importer::new(&tenant, graph);
     vault::read_zip(Cursor::new(bytes), limits, &mut importer)?;
     Ok(importer.finish())
 }
@@ -434,7 +516,9 @@ fn a_zip_is_the_same_twice_and_comes_back() {
     let (_, graph) = three();
     let vault = export(&graph);
     let bytes = vault::write_zip(&vault, Cursor::new(Vec::new())).unwrap().into_inner();
-    let again = vault::write_zip(&export(&graph), Cursor::new(Vec::new())).unwrap().into_inner();
+    let again = vault::write_zip(&export(&graph), Cursor::new(Vec::new()))
+        .unwrap()
+        .into_inner();
     assert_eq!(bytes, again);
     let plan = read_zip(bytes, &ArchiveLimits::UPLOAD, &graph).unwrap();
     assert_eq!((plan.changes, plan.unchanged), (Vec::new(), 3));
@@ -443,10 +527,21 @@ fn a_zip_is_the_same_twice_and_comes_back() {
 #[test]
 fn hostile_zips_are_refused() {
     let refused = |bytes: Vec<u8>, limits: &ArchiveLimits| {
-        read_zip(bytes, limits, &Graph::default()).expect_err("refused").to_string()
+        read_zip(bytes, limits, &Graph::default())
+            .expect_err("refused")
+            .to_string()
     };
     let upload = ArchiveLimits::UPLOAD;
-    for path in ["../a.md", "/a.md", "a/../../b.md", "a//b.md", "C:\\a.md", "a\\b.md", "a/./b.md", "a\u{1}.md"] {
+    for path in [
+        "../a.md",
+        "/a.md",
+        "a/../../b.md",
+        "a//b.md",
+        "C:\\a.md",
+        "a\\b.md",
+        "a/./b.md",
+        "a\u{1}.md",
+    ] {
         assert!(refused(zip_of(&[(path, b"x")]), &upload).contains("refused"), "{path}");
     }
     assert!(refused(zip_of(&[("a.exe", b"x")]), &upload).contains("only '.md'"));
@@ -457,8 +552,7 @@ fn hostile_zips_are_refused() {
 
     // The same name twice: two names of equal length, one overwritten in the bytes.
     let bytes = zip_of(&[("a.md", b"x"), ("b.md", b"y")]);
-    let doubled: Vec<u8> = String::from_utf8_lossy(&[]).bytes().chain(bytes).collect();
-    let mut doubled = doubled;
+    let mut doubled = bytes;
     let mut at = 0;
     while let Some(found) = doubled[at..].windows(4).position(|w| w == b"b.md") {
         doubled[at + found] = b'a';
@@ -468,16 +562,23 @@ fn hostile_zips_are_refused() {
     assert!(message.contains("twice"), "{message}");
 
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    zip.add_symlink("a.md", "/etc/passwd", zip::write::SimpleFileOptions::default()).unwrap();
+    zip.add_symlink("a.md", "/etc/passwd", zip::write::SimpleFileOptions::default())
+        .unwrap();
     assert!(refused(zip.finish().unwrap().into_inner(), &upload).contains("link"));
 
     let few = ArchiveLimits { files_max: 2, ..upload };
     let many: Vec<String> = (0..9).map(|n| format!("{n}.md")).collect();
     let entries: Vec<(&str, &[u8])> = many.iter().map(|n| (n.as_str(), &b"x"[..])).collect();
     assert!(refused(zip_of(&entries), &few).contains("more than 2 files"));
-    let small = ArchiveLimits { unpacked_bytes_max: 10, ..upload };
+    let small = ArchiveLimits {
+        unpacked_bytes_max: 10,
+        ..upload
+    };
     assert!(refused(zip_of(&[("a.md", b"xxxxxxxxxxx")]), &small).contains("unpacks to more than 10 bytes"));
-    let tiny = ArchiveLimits { archive_bytes_max: 10, ..upload };
+    let tiny = ArchiveLimits {
+        archive_bytes_max: 10,
+        ..upload
+    };
     assert!(refused(zip_of(&[("a.md", b"x")]), &tiny).contains("more than 10 bytes"));
     let blown: Vec<String> = (0..40).map(|n| format!("{n}.md")).collect();
     let million = vec![b'x'; 1 << 20];
@@ -485,7 +586,12 @@ fn hostile_zips_are_refused() {
     let message = refused(zip_of(&entries), &upload);
     assert!(message.contains("200 times"), "{message}");
     // What editors leave beside notes is no reason to refuse.
-    let plan = read_zip(zip_of(&[(".obsidian/app.json", b"{}"), ("a.md", b"x")]), &upload, &Graph::default()).unwrap();
+    let plan = read_zip(
+        zip_of(&[(".obsidian/app.json", b"{}"), ("a.md", b"x")]),
+        &upload,
+        &Graph::default(),
+    )
+    .unwrap();
     assert_eq!(plan.changes.len(), 1);
 }
 
@@ -493,8 +599,10 @@ fn hostile_zips_are_refused() {
 fn json_must_be_paths_and_texts_once_each() {
     let (tenant, graph) = (tenant(), Graph::default());
     let error = |json: &str| {
-        let mut importer = Importer::new(&tenant, &graph, &redact);
-        vault::read_json(json, &ArchiveLimits::UPLOAD, &mut importer).expect_err(json).to_string()
+        let mut importer = Importer::new(&tenant, &graph);
+        vault::read_json(json, &ArchiveLimits::UPLOAD, &mut importer)
+            .expect_err(json)
+            .to_string()
     };
     assert!(error("{\"a.md\":\"x\",\"a.md\":\"y\"}").contains("twice"));
     assert!(error("{\"../a.md\":\"x\"}").contains("refused"));
@@ -506,10 +614,44 @@ fn json_must_be_paths_and_texts_once_each() {
 /// Texts that look like the format.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "## Content", "## Evidence", "## Relations", "# x", "---", "\n", "\r\n", "\\", "<!--", "-->", "[[", "]]", "::",
-        "~~", "|", "- ", "- [[depends_on::x]]", "<!-- node_id:00000000-0000-0000-0000-000000000000 -->", "\u{2028}",
-        "\u{feff}", "日本", "\u{1}", "\t", " ", "a: b", "&x", "*x", "!t", "'", "\"", "{", "}", "x", "No evidence recorded.",
-        "```", "%", "null", "hunter2",
+        "## Content",
+        "## Evidence",
+        "## Relations",
+        "# x",
+        "---",
+        "\n",
+        "\r\n",
+        "\\",
+        "<!--",
+        "-->",
+        "[[",
+        "]]",
+        "::",
+        "~~",
+        "|",
+        "- ",
+        "- [[depends_on::x]]",
+        "<!-- node_id:00000000-0000-0000-0000-000000000000 -->",
+        "\u{2028}",
+        "\u{feff}",
+        "日本",
+        "\u{1}",
+        "\t",
+        " ",
+        "a: b",
+        "&x",
+        "*x",
+        "!t",
+        "'",
+        "\"",
+        "{",
+        "}",
+        "x",
+        "No evidence recorded.",
+        "```",
+        "%",
+        "null",
+        " password=hunter22 ",
     ]);
     prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.concat())
 }
@@ -554,7 +696,9 @@ fn graph_of(memories: &[MemoryRecord], links: &[(u16, u16, usize)]) -> Graph {
         .iter()
         .zip(1u16..)
         .filter(|((source, target, _), _)| source != target)
-        .map(|((source, target, relationship), number)| link(number, *source, *target, Relationship::ALL[*relationship]))
+        .map(|((source, target, relationship), number)| {
+            link(number, *source, *target, Relationship::ALL[*relationship])
+        })
         .collect();
     graph(memories, &links)
 }
@@ -588,11 +732,12 @@ proptest! {
         let old = &memories[0].memory.content;
         if same(&redact(&new).text, &redact(old).text) {
             prop_assert_eq!(&plan.changes, &Vec::new());
-        } else if old.contains("hunter2") {
+        } else if redact(old).count > 0 {
             prop_assert_eq!(&only_conflict(&plan).reason, &ConflictReason::Redacted);
         } else {
             let update = only_update(&plan);
-            prop_assert_eq!(update.content.as_deref(), Some(redact(&new).text.as_str()));
+            let shown = redact(&new).text;
+            prop_assert_eq!(update.content.as_deref(), Some(shown.as_str()));
             prop_assert!(update.label.is_none() && update.tags.is_none());
             prop_assert!(update.valid_from.is_none() && update.valid_to.is_none());
         }
@@ -625,7 +770,9 @@ proptest! {
 #[test]
 fn the_largest_memory_fits_a_file() {
     let mut big = memory(1, &"ü".repeat(400), &"## Content\n".repeat(5_900));
-    big.memory.aliases = (0..64).map(|n| alias(&format!("{n} {}", "\u{1}x".repeat(20_000)))).collect();
+    big.memory.aliases = (0..64)
+        .map(|n| alias(&format!("{n} {}", "\u{1}x".repeat(20_000))))
+        .collect();
     big.evidence = (0..1_000).map(|n| (n, evidence(1, &"\u{1}".repeat(500)))).collect();
     big.memory.evidence_count = 5_000;
     let many: Vec<_> = (2..4_000).map(|n| memory(n, &format!("Label {n}"), "x")).collect();
@@ -634,7 +781,12 @@ fn the_largest_memory_fits_a_file() {
     all.extend(many);
     let graph = graph(&all, &links);
     let vault = export(&graph);
-    let longest = vault.files.iter().filter(|(p, _)| p.as_str() != BASE_PATH).map(|(_, t)| t.len()).max();
+    let longest = vault
+        .files
+        .iter()
+        .filter(|(p, _)| p.as_str() != BASE_PATH)
+        .map(|(_, t)| t.len())
+        .max();
     assert!(longest.unwrap() < vault::FILE_BYTES_MAX, "{longest:?}");
     let id = memory_id(1).to_string();
     let text = vault.files.iter().find(|(p, _)| p.contains(&id)).unwrap().1;

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 use waggle_memory::link::Link;
 
+use super::BundleRequest;
 use super::fill::kept;
 use super::tokens;
 use super::view::{Change, Hit, Node, View};
-use super::BundleRequest;
 
 /// Version of the members below.
 const SCHEMA_VERSION: &str = "1.0.0";
@@ -45,12 +45,12 @@ pub(super) fn render(
     }
     let mut counts = kept(&sizes, left);
     let mut cut: Vec<&'static str> = Vec::new();
-    if let [_, node_list, ..] = &mut lists
-        && counts.iter().all(|count| *count == 0)
-        && let (Some(first), Some(count)) = (node_list.first_mut(), counts.get_mut(1))
+    let [_, node_list, ..] = &mut lists;
+    if counts.get(1) == Some(&0)
+        && let Some(first) = node_list.first_mut()
         && cut_content(first, left)?
     {
-        *count = 1;
+        counts = vec![0, 1, 0, 0, 0];
         cut.push("content_truncated");
     }
     let mut object = frame;
@@ -196,7 +196,9 @@ fn changed(change: &Change, view: &View<'_>) -> Value {
 
 /// Cuts the content of a memory that is larger than everything there is; false if not even the rest of it fits.
 fn cut_content(node: &mut Value, bytes_max: usize) -> Result<bool, serde_json::Error> {
-    let Some(object) = node.as_object_mut() else { return Ok(false) };
+    let Some(object) = node.as_object_mut() else {
+        return Ok(false);
+    };
     for key in ["evidence", "aliases", "tags"] {
         object.remove(key);
     }

@@ -7,6 +7,7 @@ use waggle_memory::link::Link;
 
 use super::dates::day;
 use super::fill::kept;
+use super::text::{cut_text, noun, one_line, plural};
 use super::view::{Hit, Node, View};
 use super::{Audience, BundleRequest};
 
@@ -14,6 +15,8 @@ use super::{Audience, BundleRequest};
 const ITEM_BYTES_MAX: usize = 300;
 /// Longest label, in bytes.
 const LABEL_BYTES_MAX: usize = 120;
+/// A memory is not cut to less than this.
+const CUT_BYTES_MIN: usize = 40;
 /// What is kept free for naming the cuts.
 const FOOTER_BYTES: usize = 160;
 
@@ -46,11 +49,13 @@ pub(super) fn render(view: &View<'_>, request: &BundleRequest<'_>, token_budget:
     let sizes: Vec<Vec<usize>> = BY_WORTH.iter().map(|key| sizes(&sections, key)).collect();
     let mut counts = kept(&sizes, left);
     let mut cut: Vec<&'static str> = Vec::new();
-    if counts.iter().all(|count| *count == 0) {
-        cut.extend(cut_first(&mut sections, &mut counts, left));
-    }
+    cut.extend(cut_first(&mut sections, &mut counts, left));
     for section in &sections {
-        let Some(count) = BY_WORTH.iter().position(|key| *key == section.key).and_then(|at| counts.get(at)) else {
+        let Some(count) = BY_WORTH
+            .iter()
+            .position(|key| *key == section.key)
+            .and_then(|at| counts.get(at))
+        else {
             continue;
         };
         section.write(*count, &mut out);
@@ -59,13 +64,25 @@ pub(super) fn render(view: &View<'_>, request: &BundleRequest<'_>, token_budget:
         }
     }
     if !cut.is_empty() {
-        let _ = write!(out, "\nLeft out for the token budget, in part or whole: {}.\n", cut.join(", "));
+        let _ = write!(
+            out,
+            "\nLeft out for the token budget, in part or whole: {}.\n",
+            cut.join(", ")
+        );
     }
     (out, cut)
 }
 
 /// The order in which sections get their share of the budget.
-const BY_WORTH: [&str; 7] = ["conflicts", "decisions", "key_facts", "relationships", "replay", "timeline", "appendix"];
+const BY_WORTH: [&str; 7] = [
+    "conflicts",
+    "decisions",
+    "key_facts",
+    "relationships",
+    "replay",
+    "timeline",
+    "appendix",
+];
 
 impl Section {
     fn new(key: &'static str, title: &'static str, items: Vec<Item>) -> Self {
@@ -79,7 +96,9 @@ impl Section {
         }
         let _ = write!(out, "\n## {}\n\n", self.title);
         let shown = || self.items.iter().take(count);
-        shown().filter(|item| item.group.is_none()).for_each(|item| out.push_str(&item.text));
+        shown()
+            .filter(|item| item.group.is_none())
+            .for_each(|item| out.push_str(&item.text));
         for (_, group) in GROUPS {
             let mut members = shown().filter(|item| item.group == Some(group)).peekable();
             if members.peek().is_some() {
@@ -111,14 +130,25 @@ fn sizes(sections: &[Section], key: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Nothing fits: the best item is cut to what there is, rather than to give nothing.
+/// No memory fits: the best one is cut to what there is, rather than to show none.
 fn cut_first(sections: &mut [Section], counts: &mut [usize], bytes_max: usize) -> Option<&'static str> {
-    for (key, count) in BY_WORTH.iter().zip(counts) {
-        let section = sections.iter_mut().find(|section| section.key == *key)?;
-        let Some(item) = section.items.first_mut() else { continue };
-        let room = bytes_max.saturating_sub(section.title.len() + item.group.map_or(0, |g| g.len() + 8) + 12);
+    let memories = ["decisions", "key_facts"].map(|key| BY_WORTH.iter().position(|k| *k == key));
+    let shown = |at: &Option<usize>| at.and_then(|at| counts.get(at)).copied().unwrap_or_default();
+    if memories.iter().any(|at| shown(at) > 0) {
+        return None;
+    }
+    for at in memories.into_iter().flatten() {
+        let section = sections
+            .iter_mut()
+            .find(|section| Some(&section.key) == BY_WORTH.get(at))?;
+        let Some(item) = section.items.first_mut() else {
+            continue;
+        };
+        let heading = section.title.len() + item.group.map_or(0, |group| group.len() + 8) + 8;
+        let room = bytes_max.checked_sub(heading).filter(|room| *room >= CUT_BYTES_MIN)?;
         item.text = format!("{}\n", cut_text(item.text.trim_end(), room));
-        *count = 1;
+        counts.fill(0);
+        *counts.get_mut(at)? = 1;
         return Some("content_truncated");
     }
     None
@@ -147,14 +177,22 @@ fn summary(view: &View<'_>, request: &BundleRequest<'_>) -> String {
         ),
     };
     if !request.query.is_empty() {
-        let _ = write!(text, " Asked: \"{}\"", cut_text(&one_line(request.query), LABEL_BYTES_MAX));
+        let _ = write!(
+            text,
+            " Asked: \"{}\"",
+            cut_text(&one_line(request.query), LABEL_BYTES_MAX)
+        );
     }
     let _ = write!(text, " As of {}.", day(request.generated_at, request.audience));
     text
 }
 
 fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
-    let of_kind = |decisions: bool| view.nodes.iter().filter(move |n| (n.memory.kind == Kind::Decision) == decisions);
+    let of_kind = |decisions: bool| {
+        view.nodes
+            .iter()
+            .filter(move |n| (n.memory.kind == Kind::Decision) == decisions)
+    };
     let item = |text: String| Item { group: None, text };
     vec![
         Section::new(
@@ -170,7 +208,10 @@ fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
         Section::new(
             "conflicts",
             "Contradictions And Updates",
-            view.conflicts.iter().map(|link| item(conflict(link, view, audience))).collect(),
+            view.conflicts
+                .iter()
+                .map(|link| item(conflict(link, view, audience)))
+                .collect(),
         ),
         Section::new(
             "timeline",
@@ -186,7 +227,10 @@ fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
         Section::new(
             "relationships",
             "Relationship Map",
-            view.links.iter().map(|link| item(relation(link, view, audience))).collect(),
+            view.links
+                .iter()
+                .map(|link| item(relation(link, view, audience)))
+                .collect(),
         ),
         Section::new("replay", "Replay Evidence", replay(view, audience)),
         Section::new(
@@ -198,7 +242,10 @@ fn sections(view: &View<'_>, audience: Audience) -> Vec<Section> {
 }
 
 fn fact(node: &Node<'_>, audience: Audience) -> Item {
-    let group = GROUPS.iter().find(|(kind, _)| *kind == node.memory.kind).map(|(_, title)| *title);
+    let group = GROUPS
+        .iter()
+        .find(|(kind, _)| *kind == node.memory.kind)
+        .map(|(_, title)| *title);
     Item {
         group,
         text: format!("- {}{}\n", statement(node), id_mark(node, audience)),
@@ -236,7 +283,11 @@ fn conflict(link: &Link, view: &View<'_>, audience: Audience) -> String {
         Audience::Llm => format!(" [edge {}]", link.id),
         Audience::Human => String::new(),
     };
-    format!("- {} {says} {} ({state}){edge}\n", named(view, link.source), named(view, link.target))
+    format!(
+        "- {} {says} {} ({state}){edge}\n",
+        named(view, link.source),
+        named(view, link.target)
+    )
 }
 
 fn relation(link: &Link, view: &View<'_>, audience: Audience) -> String {
@@ -244,7 +295,11 @@ fn relation(link: &Link, view: &View<'_>, audience: Audience) -> String {
         Audience::Llm => link.relationship.word().to_owned(),
         Audience::Human => link.relationship.word().replace('_', " "),
     };
-    format!("- {} -> {word} -> {}\n", named(view, link.source), named(view, link.target))
+    format!(
+        "- {} -> {word} -> {}\n",
+        named(view, link.source),
+        named(view, link.target)
+    )
 }
 
 /// Turns that were found, then what the memories rest on.
@@ -260,7 +315,14 @@ fn replay(view: &View<'_>, audience: Audience) -> Vec<Item> {
     };
     let hits = view.replay.iter().map(hit);
     let support = view.nodes.iter().flat_map(|node| &node.support);
-    let support = support.map(|s| format!("- {}, {}: \"{}\"\n", one_line(&s.said_by), day(s.at, audience), quoted(&s.text)));
+    let support = support.map(|s| {
+        format!(
+            "- {}, {}: \"{}\"\n",
+            one_line(&s.said_by),
+            day(s.at, audience),
+            quoted(&s.text)
+        )
+    });
     hits.chain(support).map(|text| Item { group: None, text }).collect()
 }
 
@@ -313,21 +375,6 @@ fn named(view: &View<'_>, id: waggle_memory::id::MemoryId) -> String {
     format!("\"{}\"", cut_text(&one_line(view.label(id)), LABEL_BYTES_MAX))
 }
 
-/// Line breaks and other control characters become blanks.
-fn one_line(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    plain.trim().to_owned()
-}
-
-/// At most so many bytes, on a character boundary, marked if it was cut.
-fn cut_text(text: &str, bytes_max: usize) -> String {
-    if text.len() <= bytes_max {
-        return text.to_owned();
-    }
-    let end = text.char_indices().map(|(at, _)| at).take_while(|at| at + '…'.len_utf8() <= bytes_max).last();
-    format!("{}…", text.get(..end.unwrap_or(0)).unwrap_or_default())
-}
-
 /// Headings of the kinds, in their order.
 const GROUPS: [(Kind, &str); 7] = [
     (Kind::Preference, "Preferences"),
@@ -338,19 +385,3 @@ const GROUPS: [(Kind, &str); 7] = [
     (Kind::Note, "Notes"),
     (Kind::Decision, "Decisions"),
 ];
-
-fn plural(kind: Kind, count: usize) -> &'static str {
-    match kind {
-        Kind::Fact => noun("fact", "facts", count),
-        Kind::Entity => noun("entity", "entities", count),
-        Kind::Concept => noun("concept", "concepts", count),
-        Kind::Preference => noun("preference", "preferences", count),
-        Kind::Decision => noun("decision", "decisions", count),
-        Kind::Question => noun("question", "questions", count),
-        Kind::Note => noun("note", "notes", count),
-    }
-}
-
-fn noun(one: &'static str, many: &'static str, count: usize) -> &'static str {
-    if count == 1 { one } else { many }
-}

@@ -68,7 +68,7 @@ pub(super) struct Change {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(graph: &'a Graph, request: &BundleRequest<'_>, redactor: &Redactor<'_>) -> Self {
+    pub(super) fn of(graph: &'a Graph, request: &BundleRequest<'_>, redactor: &Redactor) -> Self {
         let mut seen = BTreeSet::new();
         let current: Vec<&Memory> = request
             .memories
@@ -83,6 +83,7 @@ impl<'a> View<'a> {
         let replay = hits(graph, request, redactor, &chosen, &mut said);
         let nodes: Vec<Node<'a>> = current
             .iter()
+            .copied()
             .map(|memory| Node::of(memory, graph, redactor, &mut said))
             .collect();
         let labels = nodes.iter().map(|node| (node.memory.id, node.label.clone())).collect();
@@ -111,11 +112,14 @@ impl<'a> View<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn of(memory: &'a Memory, graph: &Graph, redactor: &Redactor<'_>, said: &mut BTreeSet<String>) -> Self {
+    fn of(memory: &'a Memory, graph: &Graph, redactor: &Redactor, said: &mut BTreeSet<String>) -> Self {
         let label = redactor.text(&memory.label);
         let content = redactor.text(&memory.content);
         said.insert(name_key(&content));
-        let evidence = graph.record(memory.id).map(|r| r.evidence.as_slice()).unwrap_or_default();
+        let evidence = graph
+            .record(memory.id)
+            .map(|r| r.evidence.as_slice())
+            .unwrap_or_default();
         let mut support = Vec::new();
         for (_, evidence) in evidence.iter().rev() {
             let text = redactor.again(&evidence.text);
@@ -145,7 +149,7 @@ impl<'a> Node<'a> {
 fn hits(
     graph: &Graph,
     request: &BundleRequest<'_>,
-    redactor: &Redactor<'_>,
+    redactor: &Redactor,
     chosen: &BTreeSet<MemoryId>,
     said: &mut BTreeSet<String>,
 ) -> Vec<Hit> {
@@ -168,7 +172,7 @@ fn hits(
 fn links(
     graph: &Graph,
     request: &BundleRequest<'_>,
-    redactor: &Redactor<'_>,
+    redactor: &Redactor,
     chosen: &BTreeSet<MemoryId>,
 ) -> (Vec<Link>, Vec<Link>) {
     let mut seen: BTreeSet<LinkId> = BTreeSet::new();

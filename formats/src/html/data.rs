@@ -63,9 +63,12 @@ pub(super) struct Node {
     evidence: Vec<(String, String, String)>,
 }
 
-pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redactor<'_>) -> Data {
+pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redactor) -> Data {
     let shown = best_connected(graph);
-    let each = TEXT_BYTES_MAX.checked_div(shown.len()).unwrap_or(NODE_TEXT_BYTES_MAX).min(NODE_TEXT_BYTES_MAX);
+    let each = TEXT_BYTES_MAX
+        .checked_div(shown.len())
+        .unwrap_or(NODE_TEXT_BYTES_MAX)
+        .min(NODE_TEXT_BYTES_MAX);
     let nodes = shown.iter().filter_map(|id| graph.record(*id));
     let nodes = nodes.map(|record| node(record, options, redactor, each)).collect();
     let position: BTreeMap<MemoryId, usize> = shown.iter().enumerate().map(|(at, id)| (*id, at)).collect();
@@ -75,7 +78,13 @@ pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redact
         .collect();
     let links_left_out = links.len().saturating_sub(LINKS_MAX);
     if links_left_out > 0 {
-        links.sort_by_key(|link| (!link.is_open_conflict(), std::cmp::Reverse(link.strength_millionths()), link.id));
+        links.sort_by_key(|link| {
+            (
+                !link.is_open_conflict(),
+                std::cmp::Reverse(link.strength_millionths()),
+                link.id,
+            )
+        });
         links.truncate(LINKS_MAX);
     }
     let links = links.into_iter().filter_map(|link| {
@@ -122,7 +131,7 @@ fn notices(all: usize, shown: usize, links_left_out: usize) -> Vec<String> {
     notices
 }
 
-fn node(record: &MemoryRecord, options: PageOptions<'_>, redactor: &Redactor<'_>, bytes_max: usize) -> Node {
+fn node(record: &MemoryRecord, options: PageOptions<'_>, redactor: &Redactor, bytes_max: usize) -> Node {
     let memory = &record.memory;
     let content = redactor.text(&memory.content);
     let mut room = bytes_max;
@@ -158,7 +167,7 @@ fn state(memory: &Memory, options: PageOptions<'_>) -> State {
 }
 
 /// The newest evidence that fits.
-fn evidence(record: &MemoryRecord, redactor: &Redactor<'_>, room: &mut usize) -> Vec<(String, String, String)> {
+fn evidence(record: &MemoryRecord, redactor: &Redactor, room: &mut usize) -> Vec<(String, String, String)> {
     let mut shown = Vec::new();
     for (_, evidence) in record.evidence.iter().rev() {
         if evidence.text.len() > *room {
@@ -167,7 +176,10 @@ fn evidence(record: &MemoryRecord, redactor: &Redactor<'_>, room: &mut usize) ->
         let text = redactor.text(&evidence.text);
         *room = room.saturating_sub(text.len());
         let who = match &evidence.turn {
-            Some(span) => format!("{}, turn {} of session {}", span.role, span.turn_index, evidence.scope.session_id),
+            Some(span) => format!(
+                "{}, turn {} of session {}",
+                span.role, span.turn_index, evidence.scope.session_id
+            ),
             None => evidence.author.0.clone(),
         };
         shown.push((who, evidence.observed_at.to_string(), text));
@@ -175,7 +187,7 @@ fn evidence(record: &MemoryRecord, redactor: &Redactor<'_>, room: &mut usize) ->
     shown
 }
 
-fn aliases(memory: &Memory, redactor: &Redactor<'_>, room: &mut usize) -> Vec<String> {
+fn aliases(memory: &Memory, redactor: &Redactor, room: &mut usize) -> Vec<String> {
     let mut shown = Vec::new();
     for alias in &memory.aliases {
         if alias.text.len() > *room {
@@ -191,7 +203,7 @@ fn aliases(memory: &Memory, redactor: &Redactor<'_>, room: &mut usize) -> Vec<St
 fn row(
     link: &Link,
     (source, target): (usize, usize),
-    redactor: &Redactor<'_>,
+    redactor: &Redactor,
 ) -> (usize, usize, &'static str, f64, &'static str, &'static str, String) {
     let state = match &link.resolution {
         None => "",
@@ -200,7 +212,15 @@ fn row(
     };
     let weight = f64::from(link.weight_thousandths) / 1_000.0;
     let reason = redactor.text(&link.reason);
-    (source, target, link.relationship.word(), weight, link.confidence.word(), state, reason)
+    (
+        source,
+        target,
+        link.relationship.word(),
+        weight,
+        link.confidence.word(),
+        state,
+        reason,
+    )
 }
 
 /// At most so many bytes, on a character boundary.

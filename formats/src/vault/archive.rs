@@ -343,7 +343,9 @@ impl<'de> Visitor<'de> for FilesSeed {
             }
             let shown: String = path.chars().take(200).collect();
             if files.insert(path, text).is_some() {
-                return Err(serde::de::Error::custom(format_args!("the path '{shown}' stands in it twice")));
+                return Err(serde::de::Error::custom(format_args!(
+                    "the path '{shown}' stands in it twice"
+                )));
             }
         }
         Ok(files)

@@ -103,10 +103,12 @@ impl ContentHash {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
-        for nibble in [byte >> 4, byte & 15] {
-            out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
-        }
-        out
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
+            for nibble in [byte >> 4, byte & 15] {
+                out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+            }
+            out
+        })
 }

@@ -174,7 +174,9 @@ fn without_frame(lines: &[&str]) -> String {
 /// The text of a list item; None for a blank or other line.
 fn item(line: &str) -> Option<&str> {
     let line = line.trim();
-    line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).map(str::trim)
+    line.strip_prefix("- ")
+        .or_else(|| line.strip_prefix("* "))
+        .map(str::trim)
 }
 
 /// Line breaks and other control characters become blanks.
@@ -206,7 +208,10 @@ pub(super) fn link_key(label: &str) -> String {
 impl RelationLine {
     fn written(&self) -> String {
         let strike = if self.mark == Mark::Struck { "~~" } else { "" };
-        let target = self.target.map(|id| format!(" <!-- node_id:{id} -->")).unwrap_or_default();
+        let target = self
+            .target
+            .map(|id| format!(" <!-- node_id:{id} -->"))
+            .unwrap_or_default();
         let label = link_text(&self.label);
         format!("- {strike}[[{}::{label}]]{strike}{target}", self.relationship)
     }
@@ -259,8 +264,14 @@ mod tests {
         assert_eq!(relation(&struck), expect("updates", "A", true, Mark::Struck));
         let all_struck = format!("- ~~[[updates::A]] <!-- node_id:{id} -->~~");
         assert_eq!(relation(&all_struck), expect("updates", "A", true, Mark::Struck));
-        assert_eq!(relation("* ~~[[Part_Of::A]]~~"), expect("part_of", "A", false, Mark::Struck));
-        assert_eq!(relation("- [[Plain]]"), expect("relates_to", "Plain", false, Mark::Kept));
+        assert_eq!(
+            relation("* ~~[[Part_Of::A]]~~"),
+            expect("part_of", "A", false, Mark::Struck)
+        );
+        assert_eq!(
+            relation("- [[Plain]]"),
+            expect("relates_to", "Plain", false, Mark::Kept)
+        );
         assert_eq!(relation("- [[depends_on::]]"), None);
         assert_eq!(relation("- [[depends_on::A]] <!-- node_id:nonsense -->"), None);
         assert_eq!(relation("- depends on A"), None);

@@ -15,13 +15,12 @@ use super::note::{BadField, Note, Said};
 use super::plan::{Conflict, ConflictReason, UpdateMemory};
 use super::write::evidence_line;
 use super::yaml::Yaml;
+use crate::limits::{CONTENT_BYTES_MAX, LABEL_BYTES_MAX};
 use crate::redaction::Redactor;
 
 /// Longest value that a conflict shows, in characters.
 const SHOWN_CHARS_MAX: usize = 4_000;
-/// Limits of what callers may set.
-const LABEL_BYTES_MAX: usize = 800;
-const CONTENT_BYTES_MAX: usize = 65_536;
+/// Limits of the tags that callers may set.
 const TAG_BYTES_MAX: usize = 64;
 const TAGS_MAX: usize = 32;
 
@@ -53,7 +52,7 @@ pub(super) struct Comparison<'a> {
     record: &'a MemoryRecord,
     base: Option<Fields>,
     current: Fields,
-    redactor: &'a Redactor<'a>,
+    redactor: &'a Redactor,
     update: UpdateMemory,
     conflicts: Vec<Conflict>,
 }
@@ -64,7 +63,7 @@ impl<'a> Comparison<'a> {
         note: &'a Note,
         record: &'a MemoryRecord,
         version: Option<u32>,
-        redactor: &'a Redactor<'a>,
+        redactor: &'a Redactor,
     ) -> (Option<UpdateMemory>, Vec<Conflict>) {
         let memory = &record.memory;
         let version = version.or_else(|| note.version());
@@ -153,7 +152,10 @@ impl<'a> Comparison<'a> {
         let base = self.base.as_ref().map(|base| base.tags.clone());
         let current = self.current.tags.clone();
         let hidden = self.memory.tags.iter().any(|tag| self.redactor.again(tag) != *tag);
-        let reason = match (verdict(base.as_ref(), &tags, &current, |a, b| same_tags(a, b)), check_tags(&tags)) {
+        let reason = match (
+            verdict(base.as_ref(), &tags, &current, |a, b| same_tags(a, b)),
+            check_tags(&tags),
+        ) {
             (Verdict::Keep, _) => return,
             (Verdict::Conflict(reason), _) => reason,
             (Verdict::Write, Err(why)) => ConflictReason::Invalid(why),
@@ -164,7 +166,13 @@ impl<'a> Comparison<'a> {
             }
         };
         let shown = |tags: &Vec<String>| tags.join(", ");
-        self.conflict("tags", base.as_ref().map(shown), Some(shown(&tags)), Some(shown(&current)), reason);
+        self.conflict(
+            "tags",
+            base.as_ref().map(shown),
+            Some(shown(&tags)),
+            Some(shown(&current)),
+            reason,
+        );
     }
 
     fn compare_validity(&mut self) {
@@ -172,7 +180,8 @@ impl<'a> Comparison<'a> {
         let from = self.time("valid_from");
         if let Some(Said::Value(from)) = from {
             let base_from = base.map(|(from, _)| from);
-            self.update.valid_from = self.judge_time("valid_from", base_from, Some(from), Some(self.current.valid_from));
+            self.update.valid_from =
+                self.judge_time("valid_from", base_from, Some(from), Some(self.current.valid_from));
         }
         let to = match self.time("valid_to") {
             Some(Said::Value(to)) => Some(Some(to)),
@@ -226,7 +235,9 @@ impl<'a> Comparison<'a> {
     }
 
     fn compare_kind(&mut self) {
-        let Some(word) = self.note.text("node_type") else { return };
+        let Some(word) = self.note.text("node_type") else {
+            return;
+        };
         let base = self.base.as_ref().map(|base| base.kind);
         let reason = match Kind::from_str(word.trim()) {
             Err(_) => ConflictReason::UnknownWord,
@@ -237,7 +248,13 @@ impl<'a> Comparison<'a> {
             },
         };
         let shown = |kind: Kind| kind.word().to_owned();
-        self.conflict("node_type", base.map(shown), Some(word.to_owned()), Some(shown(self.current.kind)), reason);
+        self.conflict(
+            "node_type",
+            base.map(shown),
+            Some(word.to_owned()),
+            Some(shown(self.current.kind)),
+            reason,
+        );
     }
 
     /// Fields that never change: a file that says otherwise was edited.
@@ -255,21 +272,35 @@ impl<'a> Comparison<'a> {
             let Some(vault) = self.note.text(field) else { continue };
             if name_key(vault) != name_key(&current) && !same_text(vault, &current) {
                 let vault = Some(vault.to_owned());
-                self.conflict(field, Some(current.clone()), vault, Some(current), ConflictReason::ReadOnly);
+                self.conflict(
+                    field,
+                    Some(current.clone()),
+                    vault,
+                    Some(current),
+                    ConflictReason::ReadOnly,
+                );
             }
         }
         if let Some(Said::Value(at)) = self.time("created_at")
             && at != memory.recorded_at
         {
             let current = Some(memory.recorded_at.to_string());
-            self.conflict("created_at", current.clone(), Some(at.to_string()), current, ConflictReason::ReadOnly);
+            self.conflict(
+                "created_at",
+                current.clone(),
+                Some(at.to_string()),
+                current,
+                ConflictReason::ReadOnly,
+            );
         }
     }
 
     /// Aliases and evidence come from what was said. What a person adds to them in a file is named, not taken.
     fn compare_additions(&mut self) {
         let aliases = self.memory.aliases.iter();
-        let known: BTreeSet<String> = aliases.map(|alias| plain_text(&self.redactor.again(&alias.text))).collect();
+        let known: BTreeSet<String> = aliases
+            .map(|alias| plain_text(&self.redactor.again(&alias.text)))
+            .collect();
         let mut stated = self.note.records("aliases").iter().filter_map(Yaml::text);
         if let Some(alias) = stated.find(|alias| !known.contains(&plain_text(alias))) {
             let alias = Some(alias.to_owned());
@@ -355,7 +386,10 @@ pub(super) fn check_tags(tags: &[String]) -> Result<(), String> {
         return Err(format!("{} tags; at most {TAGS_MAX} are allowed", tags.len()));
     }
     match tags.iter().find(|tag| tag.len() > TAG_BYTES_MAX) {
-        Some(tag) => Err(format!("a tag has {} bytes; at most {TAG_BYTES_MAX} are allowed", tag.len())),
+        Some(tag) => Err(format!(
+            "a tag has {} bytes; at most {TAG_BYTES_MAX} are allowed",
+            tag.len()
+        )),
         None => Ok(()),
     }
 }

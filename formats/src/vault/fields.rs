@@ -24,7 +24,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub(super) fn of_memory(memory: &Memory, redactor: &Redactor<'_>) -> Self {
+    pub(super) fn of_memory(memory: &Memory, redactor: &Redactor) -> Self {
         Self {
             label: shown_label(&redactor.again(&memory.label)),
             content: redactor.again(&memory.content),
@@ -35,7 +35,7 @@ impl Fields {
         }
     }
 
-    fn of_version(version: &Version, redactor: &Redactor<'_>) -> Self {
+    fn of_version(version: &Version, redactor: &Redactor) -> Self {
         Self {
             label: shown_label(&redactor.again(&version.label)),
             content: redactor.again(&version.content),
@@ -52,7 +52,7 @@ impl Fields {
         note: &Note,
         version: Option<u32>,
         record: &MemoryRecord,
-        redactor: &Redactor<'_>,
+        redactor: &Redactor,
     ) -> Option<Self> {
         let recorded_at = match note.time("updated_at") {
             Ok(Said::Value(at)) => Some(at),
@@ -74,7 +74,7 @@ pub(super) fn shown_label(label: &str) -> String {
     one_line(label).trim().to_owned()
 }
 
-pub(super) fn shown_tags(tags: &[String], redactor: &Redactor<'_>) -> Vec<String> {
+pub(super) fn shown_tags(tags: &[String], redactor: &Redactor) -> Vec<String> {
     let mut shown: Vec<String> = tags.iter().map(|tag| redactor.again(tag).trim().to_owned()).collect();
     shown.retain(|tag| !tag.is_empty());
     shown.sort();
@@ -95,7 +95,10 @@ pub(super) fn plain_text(text: &str) -> String {
 /// Equal but for the tags that no caller can remove.
 pub(super) fn same_tags(a: &[String], b: &[String]) -> bool {
     let own = |tags: &[String]| -> Vec<String> {
-        tags.iter().filter(|t| !KEPT_TAGS.contains(&t.as_str())).cloned().collect()
+        tags.iter()
+            .filter(|t| !KEPT_TAGS.contains(&t.as_str()))
+            .cloned()
+            .collect()
     };
     a == b || own(a) == own(b)
 }

@@ -95,7 +95,11 @@ impl Note {
             let name = self.path.rsplit('/').next().unwrap_or(&self.path);
             name.strip_suffix(".md").unwrap_or(name)
         };
-        self.body.label.as_deref().filter(|l| !l.is_empty()).unwrap_or_else(stem)
+        self.body
+            .label
+            .as_deref()
+            .filter(|l| !l.is_empty())
+            .unwrap_or_else(stem)
     }
 
     /// The tags, sorted and without doubles. A single text counts as a list of one.
@@ -150,7 +154,10 @@ fn split(text: &str) -> (&str, &str) {
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            return (rest.get(..at).unwrap_or_default(), rest.get(at + line.len()..).unwrap_or_default());
+            return (
+                rest.get(..at).unwrap_or_default(),
+                rest.get(at + line.len()..).unwrap_or_default(),
+            );
         }
         at += line.len();
     }
@@ -170,7 +177,11 @@ mod tests {
 
     #[test]
     fn line_ends_of_other_systems_are_read() {
-        let note = Note::read("a/b.md", "\u{feff}---\r\ntags: [b, a]\r\n---\r\n# L\r\n\r\n## Content\r\n\r\nx\r\ny\r\n").unwrap();
+        let note = Note::read(
+            "a/b.md",
+            "\u{feff}---\r\ntags: [b, a]\r\n---\r\n# L\r\n\r\n## Content\r\n\r\nx\r\ny\r\n",
+        )
+        .unwrap();
         assert_eq!(note.label(), "L");
         assert_eq!(note.body.content.as_deref(), Some("x\ny"));
         assert_eq!(note.tags(), Said::Value(vec!["a".to_owned(), "b".to_owned()]));

@@ -59,8 +59,14 @@ mod tests {
     fn paths_are_plain_whatever_the_label_says() {
         let id = "018f3c5a-0000-7000-8000-000000000001";
         let path = |project: &str, label: &str| path_of(project, Kind::Fact, label, id.parse().unwrap());
-        assert_eq!(path("Team A", "We use  Postgres!"), format!("team-a/fact/we-use-postgres--{id}.md"));
-        assert_eq!(path("", "../../etc/passwd"), format!("default/fact/etc-passwd--{id}.md"));
+        assert_eq!(
+            path("Team A", "We use  Postgres!"),
+            format!("team-a/fact/we-use-postgres--{id}.md")
+        );
+        assert_eq!(
+            path("", "../../etc/passwd"),
+            format!("default/fact/etc-passwd--{id}.md")
+        );
         assert_eq!(path("..", "\\\\x\0y"), format!("default/fact/x-y--{id}.md"));
         assert_eq!(path("CON", "Größe 漢字"), format!("con-/fact/größe-漢字--{id}.md"));
         assert!(path("p", &"ü".repeat(900)).len() < 200);

@@ -64,7 +64,14 @@ pub(super) fn compare(note: &Note, source: &Source<'_>, graph: &Graph, targets: 
             Ok(Some(target)) => target,
             Ok(None) => continue,
             Err(reason) => {
-                changes.push(conflict(note, source, relationship, &pointer, stated.label.as_deref(), reason));
+                changes.push(conflict(
+                    note,
+                    source,
+                    relationship,
+                    &pointer,
+                    stated.label.as_deref(),
+                    reason,
+                ));
                 continue;
             }
         };
@@ -74,7 +81,14 @@ pub(super) fn compare(note: &Note, source: &Source<'_>, graph: &Graph, targets: 
         });
         if target == source.memory {
             let reason = ConflictReason::Invalid("a memory cannot be related to itself".to_owned());
-            changes.push(conflict(note, source, relationship, &pointer, stated.label.as_deref(), reason));
+            changes.push(conflict(
+                note,
+                source,
+                relationship,
+                &pointer,
+                stated.label.as_deref(),
+                reason,
+            ));
             continue;
         }
         if done.insert((relationship, target)) {
@@ -94,7 +108,9 @@ fn change(
     base_weight: Option<u32>,
 ) -> Option<Change> {
     let path = note.path.clone();
-    let changed_in_graph = there.zip(base_weight).filter(|(link, base)| link.weight_thousandths != *base);
+    let changed_in_graph = there
+        .zip(base_weight)
+        .filter(|(link, base)| link.weight_thousandths != *base);
     let both = |link: &Link, base: u32, vault: String| {
         Some(Change::Conflict(Conflict {
             node_id: known(source.memory),
@@ -195,7 +211,9 @@ fn stated_relations(
             changes.push(unknown_word(note, source, &line.relationship));
             continue;
         };
-        let pointer = line.target.map_or_else(|| Pointer::Label(line.label.clone()), Pointer::Id);
+        let pointer = line
+            .target
+            .map_or_else(|| Pointer::Label(line.label.clone()), Pointer::Id);
         let entry = stated.entry((relationship, pointer)).or_insert(Stated {
             label: None,
             mark: line.mark,

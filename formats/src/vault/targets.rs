@@ -22,7 +22,7 @@ pub(super) struct Targets<'a> {
 
 impl<'a> Targets<'a> {
     /// Targets in the graph; new memories and stubs get keys from 0.
-    pub(super) fn new(graph: &'a Graph, redactor: &Redactor<'_>) -> Self {
+    pub(super) fn new(graph: &'a Graph, redactor: &Redactor) -> Self {
         let mut targets = Self {
             graph,
             new_ids: BTreeMap::new(),

@@ -14,7 +14,7 @@ use super::fields::{shown_label, shown_tags};
 use super::front_matter::{Flow, FrontMatter, quoted};
 use super::{BASE_PATH, FILE_BYTES_MAX, paths};
 use crate::graph::Graph;
-use crate::redaction::{Redact, Redactor};
+use crate::redaction::Redactor;
 
 /// Most bytes of a file that each long list may take, so that the whole stays below [`FILE_BYTES_MAX`]: a content of
 /// 64 KiB and the rest of the front matter fit beside four of them. What does not fit is counted in `left_out`.
@@ -43,8 +43,8 @@ pub struct Vault {
 }
 
 /// Writes a graph as a vault. Gives the same bytes for the same graph.
-pub fn write(graph: &Graph, options: VaultOptions<'_>, redact: Redact<'_>) -> Result<Vault, serde_json::Error> {
-    let redactor = Redactor::new(redact);
+pub fn write(graph: &Graph, options: VaultOptions<'_>) -> Result<Vault, serde_json::Error> {
+    let redactor = Redactor::default();
     let mut vault = Vault::default();
     let mut base = Base::new(options.tenant.as_str(), options.read_at);
     for record in graph.memories() {
@@ -74,7 +74,7 @@ struct File {
 }
 
 impl File {
-    fn of(record: &MemoryRecord, graph: &Graph, tenant: &TenantId, redactor: &Redactor<'_>) -> Self {
+    fn of(record: &MemoryRecord, graph: &Graph, tenant: &TenantId, redactor: &Redactor) -> Self {
         let memory = &record.memory;
         let label = shown_label(&redactor.text(&memory.label));
         let content = redactor.text(&memory.content);
@@ -89,7 +89,10 @@ impl File {
         let (mut evidence, evidence_out) = fitting(newest_first, |(record, line)| record.len() + line.len());
         evidence.reverse();
         let links: Vec<&Link> = graph.links_from(memory.id).collect();
-        let links: Vec<(&Link, String)> = links.into_iter().map(|link| (link, edge_record(link, redactor))).collect();
+        let links: Vec<(&Link, String)> = links
+            .into_iter()
+            .map(|link| (link, edge_record(link, redactor)))
+            .collect();
         let (links, links_out) = fitting(links, |(_, record)| record.len() * 2 + 200);
 
         let mut front = FrontMatter::default();
@@ -110,23 +113,41 @@ impl File {
         front.text("created_at", &memory.recorded_at.to_string());
         front.text("updated_at", &memory.updated_at.to_string());
         front.text("valid_from", &memory.valid_from.to_string());
-        front.raw("valid_to", &memory.valid_to.map_or("null".to_owned(), |to| quoted(&to.to_string())));
+        front.raw(
+            "valid_to",
+            &memory.valid_to.map_or("null".to_owned(), |to| quoted(&to.to_string())),
+        );
         front.text("source_prompt", &redactor.text(&memory.source_prompt));
         front.raw("metadata", &metadata_text(&memory.metadata, redactor));
         let (records, lines): (Vec<String>, Vec<String>) = evidence.into_iter().unzip();
         front.records("evidence", &records);
         let edges: Vec<String> = links.iter().map(|(_, record)| record.clone()).collect();
         front.records("edges", &edges);
-        left_out(&mut front, [("aliases", aliases_out), ("evidence", evidence_out), ("edges", links_out)]);
+        left_out(
+            &mut front,
+            [
+                ("aliases", aliases_out),
+                ("evidence", evidence_out),
+                ("edges", links_out),
+            ],
+        );
 
-        let relations: Vec<RelationLine> = links.iter().map(|(link, _)| relation_line(link, graph, redactor)).collect();
+        let relations: Vec<RelationLine> = links
+            .iter()
+            .map(|(link, _)| relation_line(link, graph, redactor))
+            .collect();
         let text = front.finish() + &body::write(&label, &content, &lines, &relations);
         let base = BaseFile {
             version: memory.version,
             sha256: hash_of(text.as_bytes()),
             relations: links
                 .iter()
-                .map(|(link, _)| (relation_key(link.relationship.word(), &link.target.to_string()), link.weight_thousandths))
+                .map(|(link, _)| {
+                    (
+                        relation_key(link.relationship.word(), &link.target.to_string()),
+                        link.weight_thousandths,
+                    )
+                })
                 .collect(),
         };
         let path = paths::path_of(&memory.scope.project, memory.kind, &label, memory.id);
@@ -151,23 +172,25 @@ fn fitting<T>(items: Vec<T>, size: impl Fn(&T) -> usize) -> (Vec<T>, usize) {
 
 fn left_out(front: &mut FrontMatter, counts: [(&str, usize); 3]) {
     let cut = counts.iter().filter(|(_, count)| *count > 0);
-    let flow = cut.fold(Flow::default(), |flow, (name, count)| flow.raw(name, &count.to_string()));
+    let flow = cut.fold(Flow::default(), |flow, (name, count)| {
+        flow.raw(name, &count.to_string())
+    });
     if counts.iter().any(|(_, count)| *count > 0) {
         front.raw("left_out", &flow.finish());
     }
 }
 
 /// JSON inside of a text, because nothing interprets it and every number must come back as it was.
-fn metadata_text(metadata: &str, redactor: &Redactor<'_>) -> String {
+fn metadata_text(metadata: &str, redactor: &Redactor) -> String {
     if metadata.is_empty() {
         "{}".to_owned()
     } else {
-        quoted(&redactor.text(metadata))
+        quoted(&redactor.metadata(metadata))
     }
 }
 
 /// A piece of evidence as record of the front matter and as line of the body.
-fn evidence_forms(evidence: &Evidence, redactor: &Redactor<'_>) -> (String, String) {
+fn evidence_forms(evidence: &Evidence, redactor: &Redactor) -> (String, String) {
     let text = redactor.text(&evidence.text);
     let flow = Flow::default().text("evidence_id", &evidence.id.to_string());
     let flow = match &evidence.turn {
@@ -198,7 +221,7 @@ pub(super) fn evidence_line(evidence: &Evidence, text: &str) -> String {
     body::one_line(&format!("[{source}] {text}")).trim().to_owned()
 }
 
-fn edge_record(link: &Link, redactor: &Redactor<'_>) -> String {
+fn edge_record(link: &Link, redactor: &Redactor) -> String {
     let flow = Flow::default()
         .text("id", &link.id.to_string())
         .text("target", &link.target.to_string())
@@ -206,12 +229,14 @@ fn edge_record(link: &Link, redactor: &Redactor<'_>) -> String {
         .raw("weight", &weight_text(link.weight_thousandths))
         .text("confidence", link.confidence.word());
     match &link.resolution {
-        Some(resolution) => flow.raw("resolution", &resolution_record(resolution, redactor)).finish(),
+        Some(resolution) => flow
+            .raw("resolution", &resolution_record(resolution, redactor))
+            .finish(),
         None => flow.finish(),
     }
 }
 
-fn resolution_record(resolution: &Resolution, redactor: &Redactor<'_>) -> String {
+fn resolution_record(resolution: &Resolution, redactor: &Redactor) -> String {
     let flow = Flow::default().text("state", if resolution.resolved { "resolved" } else { "open" });
     if !resolution.resolved {
         return flow.finish();
@@ -228,11 +253,18 @@ pub(super) fn weight_text(thousandths: u32) -> String {
     format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000)
 }
 
-fn relation_line(link: &Link, graph: &Graph, redactor: &Redactor<'_>) -> RelationLine {
-    let label = graph.memory(link.target).map(|m| redactor.again(&m.label)).unwrap_or_default();
+fn relation_line(link: &Link, graph: &Graph, redactor: &Redactor) -> RelationLine {
+    let label = graph
+        .memory(link.target)
+        .map(|m| redactor.again(&m.label))
+        .unwrap_or_default();
     RelationLine {
         relationship: link.relationship.word().to_owned(),
-        label: if label.trim().is_empty() { link.target.to_string() } else { label },
+        label: if label.trim().is_empty() {
+            link.target.to_string()
+        } else {
+            label
+        },
         target: Some(link.target),
         mark: Mark::Kept,
     }

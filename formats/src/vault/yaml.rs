@@ -194,7 +194,10 @@ mod tests {
 
     #[test]
     fn what_makes_yaml_dangerous_is_refused_with_its_line() {
-        assert_eq!(why("a: &x [1]\nb: *x\n"), "line 2: anchors are not accepted: write the value out");
+        assert_eq!(
+            why("a: &x [1]\nb: *x\n"),
+            "line 2: anchors are not accepted: write the value out"
+        );
         assert!(why("a: !!binary abc\n").contains("type tags"));
         assert!(why("a: !x {b: c}\n").contains("type tags"));
         assert!(why("b: *x\n").contains("line 2"));
@@ -209,7 +212,13 @@ mod tests {
     fn many_values_are_refused_and_long_ones_read_in_linear_time() {
         assert!(why(&format!("a: [{}]", "1,".repeat(300_000))).contains("more values"));
         let long = "x".repeat(1 << 20);
-        assert_eq!(parse(&format!("a: \"{long}\"")).unwrap().text_of("a").map(str::len), Some(1 << 20));
-        assert_eq!(parse(&format!("a: {long}")).unwrap().text_of("a").map(str::len), Some(1 << 20));
+        assert_eq!(
+            parse(&format!("a: \"{long}\"")).unwrap().text_of("a").map(str::len),
+            Some(1 << 20)
+        );
+        assert_eq!(
+            parse(&format!("a: {long}")).unwrap().text_of("a").map(str::len),
+            Some(1 << 20)
+        );
     }
 }

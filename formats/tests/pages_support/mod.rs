@@ -3,7 +3,6 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 use waggle_formats::graph::Graph;
-use waggle_formats::redaction::Redacted;
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, TenantId, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
@@ -190,12 +189,4 @@ pub fn graph(memories: &[MemoryRecord], links: &[Link]) -> Graph {
     let memories = memories.iter().map(|m| Record::Memory(Box::new(m.clone())));
     let links = links.iter().map(|l| Record::Link(Box::new(l.clone())));
     Graph::collect(memories.chain(links)).unwrap()
-}
-
-/// Takes out the word `hunter2`.
-pub fn redact(text: &str) -> Redacted {
-    Redacted {
-        count: text.matches("hunter2").count(),
-        text: text.replace("hunter2", "[secret:password]"),
-    }
 }
