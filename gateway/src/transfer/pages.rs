@@ -7,39 +7,12 @@ use serde_json::{Map, Value};
 use waggle_formats::bundle::{self, Audience, BundleFormat, BundleRequest, WeakLinks};
 use waggle_formats::graph::{Graph, TooManyRecords};
 use waggle_formats::html::{self, Layout, PageOptions};
-use waggle_formats::redaction::Redacted;
 use waggle_formats::vault::{self, ArchiveError, VaultOptions};
-use waggle_memory::extract::secrets::find_secrets;
 use waggle_memory::id::{MemoryId, TenantId};
 use waggle_memory::time::Millis;
 
 use super::export::{Incoming, Writing, Written};
 use crate::fault::Fault;
-
-/// The rule for secrets in pages: a mark with the kind in place of each.
-pub(crate) fn redacted(text: &str) -> Redacted {
-    let found = find_secrets(text);
-    if found.is_empty() {
-        return Redacted {
-            text: text.to_owned(),
-            count: 0,
-        };
-    }
-    let mut clean = String::with_capacity(text.len());
-    let mut at = 0;
-    for secret in &found {
-        clean.push_str(text.get(at..secret.start).unwrap_or_default());
-        clean.push_str("[secret:");
-        clean.push_str(secret.kind.word());
-        clean.push(']');
-        at = secret.end;
-    }
-    clean.push_str(text.get(at..).unwrap_or_default());
-    Redacted {
-        text: clean,
-        count: found.len(),
-    }
-}
 
 /// Tokens of a bundle that is fetched by its address.
 const BUNDLE_TOKENS: usize = waggle_config::limits::TOKEN_BUDGET_MAX;
@@ -88,7 +61,7 @@ impl Writing<'_> {
                 Layout::Fixed
             },
         };
-        let page = html::render(&graph, options, &redacted).map_err(|error| unwritable(&error))?;
+        let page = html::render(&graph, options).map_err(|error| unwritable(&error))?;
         write_all(&mut out, page.html.as_bytes())?;
         Ok(Written {
             nodes: wide(page.node_count),
@@ -121,7 +94,7 @@ impl Writing<'_> {
             format: BundleFormat::Markdown,
             token_budget: BUNDLE_TOKENS,
         };
-        let bundle = bundle::render(&graph, &request, &redacted).map_err(|error| unwritable(&error))?;
+        let bundle = bundle::render(&graph, &request).map_err(|error| unwritable(&error))?;
         write_all(&mut out, bundle.markdown.unwrap_or_default().as_bytes())?;
         Ok(Written {
             nodes: wide(bundle.node_count),
@@ -139,7 +112,7 @@ impl Writing<'_> {
             tenant: &tenant,
             read_at: incoming.read_at(),
         };
-        let vault = vault::write(&graph, options, &redacted).map_err(|error| unwritable(&error))?;
+        let vault = vault::write(&graph, options).map_err(|error| unwritable(&error))?;
         let written = Written {
             nodes: wide(vault.node_count),
             edges: wide(vault.edge_count),

@@ -23,7 +23,7 @@ use waggle_proto::wire::{self, ImportHead, StoreLinkRequest, StoreMemoryRequest,
 use super::description::{Description, Format, SecretsPolicy};
 use super::export::open;
 use super::import::{blocking, send_records};
-use super::pages::{archive_fault, collect, redacted};
+use super::pages::{archive_fault, collect};
 use super::source::Source;
 use crate::app::App;
 use crate::auth::Caller;
@@ -123,7 +123,7 @@ async fn plan(app: &Arc<App>, caller: &Caller, call: &Call, source: Source) -> R
     let tenant: TenantId = caller.tenant.clone();
     blocking(move || {
         let graph = collect(&mut incoming)?;
-        let mut importer = Importer::new(&tenant, &graph, &redacted);
+        let mut importer = Importer::new(&tenant, &graph);
         let limits = ArchiveLimits::UPLOAD;
         let read = if source.beginning(2)? == b"PK" {
             read_zip(source.open()?, &limits, &mut importer)

@@ -20,7 +20,7 @@ use crate::route::timed;
 use crate::transfer::description::{Format, SecretsPolicy};
 use crate::transfer::export::open;
 use crate::transfer::import::blocking;
-use crate::transfer::pages::{best_connected, collect, redacted};
+use crate::transfer::pages::{best_connected, collect};
 
 /// Tries with ever smaller parts of the budget: escapes of the answer take what the text does not know of.
 const TRIES: usize = 5;
@@ -215,7 +215,7 @@ fn rendered(asked: &Asked, graph: &Graph, chosen: &Chosen, token_budget: usize) 
         format: asked.format,
         token_budget,
     };
-    render(graph, &request, &redacted).map_err(|error| {
+    render(graph, &request).map_err(|error| {
         tracing::error!(%error, "a bundle cannot be written");
         Fault::internal()
     })
