@@ -1,7 +1,7 @@
 //! Taking in records of an export: ids, texts, versions and times as they were; counters, index rows and vectors as for
 //! everything else. The same records a second time change nothing.
 //!
-//! In this order, whatever the order of the command: sessions, turns by position, memories, links, redirects, tombstones;
+//! In this order, whatever the order of the command: sessions, turns by position, memories, links, tombstones, redirects;
 //! then turns
 //! learn which memories rest on them.
 
@@ -55,10 +55,10 @@ pub(super) fn apply_import(tx: &mut Transaction<'_>, command: &ImportRecords) ->
         links::take_in(tx, &mut import, link);
     }
     memories::settle(tx, &import, &sorted.memories);
-    redirects::take_in(tx, &mut import, &sorted.redirects);
     for (id, tombstone) in &sorted.tombstones {
         take_in_tombstone(tx, &mut import, *id, tombstone);
     }
+    redirects::take_in(tx, &mut import, &sorted.redirects);
     turns::note_memories(tx, &mut import, &sorted.turns);
     for session in &sorted.sessions {
         turns::close_session(tx, session);
