@@ -2,15 +2,14 @@
 //! everything else. The same records a second time change nothing.
 //!
 //! In this order, whatever the order of the command: sessions, turns by position, memories, links, tombstones, redirects;
-//! then turns
-//! learn which memories rest on them.
+//! then turns learn which memories rest on them.
 
 mod links;
 pub(crate) mod memories;
 mod redirects;
 mod turns;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::transaction::Transaction;
 use crate::id::{MemoryId, TurnId};
@@ -39,7 +38,6 @@ pub(super) fn apply_import(tx: &mut Transaction<'_>, command: &ImportRecords) ->
         await_vectors: command.await_vectors,
         report: Imported::default(),
         rests_on: BTreeMap::new(),
-        new_turns: BTreeSet::new(),
         cycle_visits_left: links::CYCLE_VISITS_MAX,
     };
     for session in &sorted.sessions {
@@ -73,7 +71,6 @@ struct Import {
     report: Imported,
     /// Memories that were found to rest on a turn.
     rests_on: BTreeMap<TurnId, Vec<MemoryId>>,
-    new_turns: BTreeSet<TurnId>,
     cycle_visits_left: usize,
 }
 
