@@ -1,11 +1,11 @@
-//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, redirects, tombstones, each
-//! by id. The same rows give the same records in the same order.
+//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, redirects,
+//! tombstones, each by id. The same rows give the same records in the same order.
 
 use std::collections::VecDeque;
 
 use crate::id::{LinkId, MemoryId, TurnId};
 use crate::memory::Memory;
-use crate::record::{MemoryRecord, Record};
+use crate::record::{MemoryRecord, Record, Redirect};
 use crate::scope::name_key;
 use crate::tables::typed::TenantRows;
 
@@ -155,21 +155,11 @@ impl<'a> Export<'a> {
         let next = Stage::Memories(Some(last.id));
         for memory in page {
             if self.contains(&memory) {
-                let mut record = memory_record(self.rows, memory);
-                self.leave_out_who_is_outside(&mut record.memory);
+                let record = memory_record(self.rows, memory);
                 self.ready.push_back(Record::Memory(Box::new(record)));
             }
         }
         next
-    }
-
-    /// A part of a graph names nobody who is not in it.
-    fn leave_out_who_is_outside(&self, memory: &mut Memory) {
-        if self.scope.is_everything() {
-            return;
-        }
-        let winner = memory.superseded_by.and_then(|winner| self.rows.memory(winner));
-        memory.superseded_by = winner.filter(|winner| self.contains(winner)).map(|winner| winner.id);
     }
 
     fn read_links(&mut self, after: Option<LinkId>) -> Stage {
@@ -187,16 +177,17 @@ impl<'a> Export<'a> {
         next
     }
 
+    /// A merged id belongs where the memory is that it leads to.
     fn read_redirects(&mut self, after: Option<MemoryId>) -> Stage {
         let page = self.rows.redirects_after(after, ROWS_AT_ONCE);
-        let Some(last) = page.last() else {
+        let Some((last, _)) = page.last() else {
             return Stage::Tombstones(None);
         };
-        let next = Stage::Redirects(Some(last.from));
-        for redirect in page {
-            let inside = |end| self.rows.resolved(end).is_some_and(|memory| self.contains(&memory));
-            if self.scope.is_everything() || inside(redirect.to) {
-                self.ready.push_back(Record::Redirect(redirect));
+        let next = Stage::Redirects(Some(*last));
+        for (from, to) in page {
+            let memory = || self.rows.resolved(to).is_some_and(|memory| self.contains(&memory));
+            if self.scope.is_everything() || memory() {
+                self.ready.push_back(Record::Redirect(Redirect { from, to }));
             }
         }
         next
