@@ -101,7 +101,7 @@ pub(crate) fn disconnect(
         .iter()
         .find(|before| remade(&entry, before).as_deref() == Some(text))
     {
-        return Ok(Removal::Text(before.to_string()));
+        return Ok(Removal::Text((*before).clone()));
     }
     if remade(&entry, "").as_deref() == Some(text) {
         return Ok(Removal::Delete);
