@@ -207,7 +207,7 @@ async fn a_changed_file_is_refused_and_a_foreign_one_has_the_importer_as_author(
     let (_, copy) = world.export(&key, "").await?;
     let copy = records(&copy)?;
     let node = &copy["nodes"][0];
-    ensure!(node["project"] == "mine" && node["namespace"] == "mine", "{node}");
+    ensure!(node["project"] == "mine" && node["namespace"] == "mine", "{copy:?}");
     ensure!(node["metadata"]["claimed_author"].is_string(), "{node}");
     ensure!(node["metadata"]["claimed_author"] != node["author"], "{node}");
     world.dev.stop()

@@ -115,7 +115,8 @@ impl Check {
 
     fn block(&mut self, block: &[u8], start: u64) {
         let mut at = 0;
-        while self.stop.is_none() && block.len() - at >= HEADER_BYTES {
+        // What is left of a block and too short for a header of ours is filled up and says nothing.
+        while self.stop.is_none() && block.len() - at >= RECYCLABLE_HEADER_BYTES {
             match piece(block.get(at..).unwrap_or_default(), self.number) {
                 Some(piece) => at += piece.bytes,
                 None => self.stop = Some(start + at as u64),
