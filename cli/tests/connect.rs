@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use common::{stderr, stdout, waggle};
+use common::{run, stderr, stdout, waggle};
 use serde_json::Value;
 
 const KEY: &str = "wg_dev_abc_secretsecret_check";
@@ -257,7 +257,7 @@ fn claude_desktop_gets_text_or_a_bridge() {
 #[test]
 fn features_are_listed() {
     let home = tempfile::tempdir().expect("home");
-    let output = connect(home.path(), &["features", "--json"]);
+    let output = run(home.path(), &["features", "--json"]);
     let data = json(&output);
     assert_eq!(data["clients"].as_array().map(Vec::len), Some(12));
     assert!(

@@ -2,7 +2,7 @@
 
 #![cfg(unix)]
 
-#[allow(dead_code, reason = "each test uses a part")]
+#[allow(dead_code, reason = "each test binary uses a part")]
 mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -1,6 +1,6 @@
 //! A graph as a folder of Markdown files that people can read and edit, and the way back.
 //!
-//! [`write`] gives one file per memory and the merge base; [`Importer`] takes files and gives a [`Plan`]: what to change
+//! [`write()`] gives one file per memory and the merge base; [`Importer`] takes files and gives a [`Plan`]: what to change
 //! so that the graph says what the files say. Nothing is changed here; the caller executes the plan. Paths are
 //! decoration: the front matter of a file decides which memory it is.
 //!

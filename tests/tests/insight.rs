@@ -136,9 +136,10 @@ async fn f12_unlinked_memories_make_topics_that_are_named_by_their_words() -> Re
     store(&client, "Elsewhere", "Postgres elsewhere", json!({"project": "other"})).await?;
     let one = client.call("get_topics", shop()).await?.ok()?;
     let two = client.call("get_topics", shop()).await?.ok()?;
+    // A vector that came in between makes a new answer, with the same topics.
     ensure!(
-        one.structured == two.structured,
-        "the same state has the same topics, kept: {}",
+        one.list("clusters") == two.list("clusters"),
+        "the same state has the same topics: {}",
         two.structured
     );
     let labels: Vec<&str> = one

@@ -179,7 +179,7 @@ fn check_end<R: Read + Seek>(input: &mut R) -> Result<(), ReadError> {
         return Err(wrong("the end of the ZIP is missing"));
     };
     let members = record.get(10..12).map_or(0, |n| {
-        n.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
+        n.iter().rev().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte))
     });
     if members > MEMBERS_MAX {
         return Err(too_large("file", "members", MEMBERS_MAX));

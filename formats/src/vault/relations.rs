@@ -1,7 +1,8 @@
 //! Compares the relations of a file with the links of the graph: a new line makes a link, a struck one deletes it, a
 //! missing one does nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::str::FromStr;
 
 use waggle_memory::id::MemoryId;
@@ -32,6 +33,19 @@ struct Stated {
     mark: Mark,
     weight: Option<u32>,
     confidence: Option<Confidence>,
+    /// Its weight when the file was written, if it was in it.
+    base_weight: Option<u32>,
+}
+
+impl Stated {
+    /// The same relation said again. If either line is struck through, whoever struck it meant it.
+    fn join(&mut self, other: Self) {
+        if other.mark == Mark::Struck {
+            self.mark = Mark::Struck;
+        }
+        self.weight = self.weight.or(other.weight);
+        self.confidence = self.confidence.or(other.confidence);
+    }
 }
 
 /// What a relation of a file points at: the text of an id, or a label.
@@ -46,56 +60,61 @@ pub(super) fn compare(note: &Note, source: &Source<'_>, graph: &Graph, targets: 
     let mut changes = Vec::new();
     let base = base_weights(note, source);
     let current = current_links(source, graph);
-    let mut done: BTreeSet<(Relationship, MemoryRef)> = BTreeSet::new();
-    for ((relationship, pointer), stated) in stated_relations(note, source, &mut changes) {
-        let base_weight = match &pointer {
-            Pointer::Id(id) => base.get(&relation_key(relationship.word(), &id.to_string())).copied(),
-            Pointer::Label(_) => None,
-        };
-        let there = match &pointer {
-            Pointer::Id(id) => current.get(&(relationship, *id)).copied(),
-            Pointer::Label(_) => None,
-        };
+    for ((relationship, target), stated) in resolved_relations(note, source, &base, targets, &mut changes) {
+        let there = known(target).and_then(|id| current.get(&(relationship, id)).copied());
         // It was there and somebody deleted it since: the graph is newer than the file.
-        if base_weight.is_some() && there.is_none() {
-            continue;
-        }
-        let target = match find(&pointer, &stated, source, targets) {
-            Ok(Some(target)) => target,
-            Ok(None) => continue,
-            Err(reason) => {
-                changes.push(conflict(
-                    note,
-                    source,
-                    relationship,
-                    &pointer,
-                    stated.label.as_deref(),
-                    reason,
-                ));
-                continue;
-            }
-        };
-        let there = there.or_else(|| match target {
-            MemoryRef::Known(id) => current.get(&(relationship, id)).copied(),
-            MemoryRef::New(_) => None,
-        });
-        if target == source.memory {
-            let reason = ConflictReason::Invalid("a memory cannot be related to itself".to_owned());
-            changes.push(conflict(
-                note,
-                source,
-                relationship,
-                &pointer,
-                stated.label.as_deref(),
-                reason,
-            ));
-            continue;
-        }
-        if done.insert((relationship, target)) {
-            changes.extend(change(note, source, relationship, target, &stated, there, base_weight));
+        if stated.base_weight.is_none() || there.is_some() {
+            changes.extend(change(note, source, relationship, target, &stated, there));
         }
     }
     changes
+}
+
+/// What the file states, by the memory that is meant. Two lines that mean the same are one.
+fn resolved_relations(
+    note: &Note,
+    source: &Source<'_>,
+    base: &BTreeMap<String, u32>,
+    targets: &mut Targets<'_>,
+    changes: &mut Vec<Change>,
+) -> BTreeMap<(Relationship, MemoryRef), Stated> {
+    let weight_in_base = |relationship: Relationship, id: MemoryId| {
+        base.get(&relation_key(relationship.word(), &id.to_string())).copied()
+    };
+    let mut resolved: BTreeMap<(Relationship, MemoryRef), Stated> = BTreeMap::new();
+    for ((relationship, pointer), mut stated) in stated_relations(note, source, changes) {
+        if let Pointer::Id(id) = &pointer {
+            stated.base_weight = weight_in_base(relationship, *id);
+            // It was there, and its target is gone since.
+            if stated.base_weight.is_some() && !matches!(targets.by_id(*id), Ok(Some(_))) {
+                continue;
+            }
+        }
+        let found = match find(&pointer, &stated, source, targets) {
+            Ok(Some(target)) if target == source.memory => Err(ConflictReason::Invalid(
+                "a memory cannot be related to itself".to_owned(),
+            )),
+            found => found,
+        };
+        match found {
+            Ok(Some(target)) => {
+                let in_base = known(target).and_then(|id| weight_in_base(relationship, id));
+                stated.base_weight = stated.base_weight.or(in_base);
+                match resolved.entry((relationship, target)) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(stated);
+                    }
+                    Entry::Occupied(mut entry) => entry.get_mut().join(stated),
+                }
+            }
+            Ok(None) => {}
+            Err(reason) => {
+                let label = stated.label.as_deref();
+                changes.push(conflict(note, source, relationship, &pointer, label, reason));
+            }
+        }
+    }
+    resolved
 }
 
 fn change(
@@ -105,9 +124,9 @@ fn change(
     target: MemoryRef,
     stated: &Stated,
     there: Option<&Link>,
-    base_weight: Option<u32>,
 ) -> Option<Change> {
     let path = note.path.clone();
+    let base_weight = stated.base_weight;
     let changed_in_graph = there
         .zip(base_weight)
         .filter(|(link, base)| link.weight_thousandths != *base);
@@ -202,6 +221,7 @@ fn stated_relations(
                 mark: Mark::Kept,
                 weight: weight_of(edge),
                 confidence: confidence_of(edge.text_of("confidence")),
+                base_weight: None,
             };
             stated.insert((relationship, Pointer::Id(id)), relation);
         }
@@ -219,6 +239,7 @@ fn stated_relations(
             mark: line.mark,
             weight: None,
             confidence: None,
+            base_weight: None,
         });
         entry.label = Some(line.label.clone());
         // The same line twice, once struck: whoever struck it meant it.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use generate::Draw;
 use waggle_memory::apply::apply;
-use waggle_memory::id::{RequestId, TenantId};
+use waggle_memory::id::{MemoryId, TenantId};
 use waggle_memory::meta::{ClusterId, KeyId, NodeId, ShardId};
 use waggle_memory::tables::model::Model;
 use waggle_memory::tables::{Key, ReadTables, Row, ShardKey, Tables, TenantKey};
@@ -54,11 +54,12 @@ fn check_reads(draw: &mut Draw, model: &Model, stored: &dyn ReadTables, what: &s
 fn all_rows(stored: &dyn ReadTables) -> Vec<(Key, Row)> {
     let last = "\u{10ffff}".repeat(4);
     let zeta: TenantId = "zzzz".parse().unwrap();
-    let end = Key::Shard(ShardKey::KeyOfTenant(zeta, KeyId(last.clone())));
+    let end = Key::Shard(ShardKey::KeyOfTenant(zeta, KeyId(last)));
     let mut rows = stored.scan(&Key::Shard(ShardKey::LastStamp), &end, usize::MAX);
     for tenant in ["0", "acme", "acme-2", "acme.eu", "zeta_9"] {
         let key = |rest| Key::Tenant(tenant.parse().unwrap(), rest);
-        let end = key(TenantKey::Request(RequestId(last.clone())));
+        // The last kind: keys of a tenant are compared up to its end.
+        let end = key(TenantKey::Redirect(MemoryId::from_bytes([0xff; 16])));
         rows.extend(stored.scan(&key(TenantKey::State), &end, usize::MAX));
     }
     rows
