@@ -76,6 +76,9 @@ enum Command {
     Features(commands::features::Args),
     /// Load a small example into a running server and show recall, a conflict and history.
     Demo(commands::demo::Args),
+    /// Check, show, compare and merge .abhi files, without a server.
+    #[command(subcommand)]
+    Abhi(commands::abhi::Verb),
     /// Check and explain configuration.
     #[command(subcommand)]
     Config(commands::config::Verb),
@@ -121,6 +124,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Features(args) => commands::features::run(args, &Cli::command()),
         Command::Demo(args) => commands::demo::run(args),
+        Command::Abhi(verb) => commands::abhi::run(verb),
         Command::Config(verb) => commands::config::run(verb),
         Command::Cert(verb) => commands::cert::run(verb),
         Command::Version(args) => commands::version::run(args),

@@ -137,7 +137,7 @@ fn a_malformed_file_is_left_and_named_with_its_place() {
     ] {
         let output = connect(home.path(), command);
         assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
-        assert!(stderr(&output).contains("line 4, column 5"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("line 3, column 11"), "{}", stderr(&output));
     }
     assert_eq!(names(&dir), ["mcp.json"]);
 }
@@ -196,6 +196,9 @@ fn rules_come_and_go_with_the_client() {
         fs::read_to_string(home.path().join("AGENTS.md")).expect("read"),
         "# Ours\n"
     );
+    // Also when backups of an earlier round are there.
+    connect(home.path(), &["connect", "cursor"]);
+    connect(home.path(), &["disconnect", "cursor"]);
     for made in ["CLAUDE.md", ".codex/config.toml", ".cursor/mcp.json", ".claude.json"] {
         assert!(!home.path().join(made).exists(), "{made} was made by connecting");
     }

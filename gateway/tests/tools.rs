@@ -187,7 +187,7 @@ async fn paths_show_their_tools_and_name_where_others_are() {
         let budget = if path.ends_with("core") { 1_500 } else { 4_500 };
         assert!(tokens <= budget, "{path}: {tokens} tokens");
     }
-    assert_eq!(lists, [28, 7, 15, 7]);
+    assert_eq!(lists, [30, 7, 17, 7]);
     let reply = gateway
         .rpc(
             "/mcp/core",
@@ -347,7 +347,7 @@ async fn other_lists_walk_too() {
         ),
         ("list_context_scopes", json!({"token_budget": 300}), "projects", 60),
         ("prime_context", json!({"token_budget": 300}), "nodes", 30),
-        ("memory_capabilities", json!({"token_budget": 200}), "tools", 28),
+        ("memory_capabilities", json!({"token_budget": 200}), "tools", 30),
     ];
     for (tool, mut arguments, list, expected) in walks {
         let budget = arguments["token_budget"].as_u64().expect("budget") as usize;

@@ -1,5 +1,6 @@
 //! Client commands, one module for each noun.
 
+pub(crate) mod abhi;
 pub(crate) mod cert;
 pub(crate) mod config;
 pub(crate) mod connect;

@@ -92,16 +92,21 @@ pub(crate) fn disconnect(
         return Ok(Removal::Nothing);
     };
     entry.value = found;
-    for before in backups {
-        let without = matches!(entry.place.read(before), Ok(None));
-        if without && remade(&entry, before).is_some_and(|made| made == text) {
-            return Ok(Removal::Text(before.clone()));
-        }
+    // A backup of a disconnect holds the entry itself and says nothing about the time before it.
+    let earlier: Vec<&String> = backups
+        .iter()
+        .filter(|before| matches!(entry.place.read(before), Ok(None)))
+        .collect();
+    if let Some(before) = earlier
+        .iter()
+        .find(|before| remade(&entry, before).as_deref() == Some(text))
+    {
+        return Ok(Removal::Text((*before).clone()));
     }
-    if backups.is_empty() && remade(&entry, "").is_some_and(|made| made == text) {
+    if remade(&entry, "").as_deref() == Some(text) {
         return Ok(Removal::Delete);
     }
-    let before = backups.first().map(String::as_str);
+    let before = earlier.first().map(|before| before.as_str());
     Ok(Removal::Text(entry.remove(text, before)?))
 }
 

@@ -110,23 +110,10 @@ pub(crate) struct TombstoneShape {
     author: String,
     deleted_at: Text<Millis>,
     deleted_edges: u32,
+    erased: Option<ErasedShape>,
     id: Text<MemoryId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    of: Option<ErasedShape>,
     receipt: String,
     turns_kept: u32,
-}
-
-/// What a tombstone keeps of its memory.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ErasedShape {
-    agent_id: String,
-    content_hash: String,
-    node_type: Text<Kind>,
-    project: String,
-    recorded_at: Text<Millis>,
-    session_id: String,
 }
 
 impl From<&MemoryRecord> for MemoryShape {
@@ -331,11 +318,41 @@ impl From<RedirectShape> for Redirect {
     }
 }
 
+/// What is left of an erased memory.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ErasedShape {
+    agent_id: String,
+    content_hash: Text<ContentHash>,
+    node_type: Text<Kind>,
+    project: String,
+    recorded_at: Text<Millis>,
+    session_id: String,
+}
+
+/// 128 bits as hexadecimal digits.
+#[derive(Clone, Copy)]
+struct ContentHash([u8; 16]);
+
+impl json::Word for ContentHash {
+    fn expected() -> String {
+        "32 hexadecimal digits".to_owned()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        json::from_hex(text).map(Self)
+    }
+
+    fn show(&self) -> String {
+        json::hex(&self.0)
+    }
+}
+
 impl From<&Erased> for ErasedShape {
     fn from(erased: &Erased) -> Self {
         Self {
             agent_id: erased.scope.agent_id.clone(),
-            content_hash: format!("{:032x}", u128::from_be_bytes(erased.content_hash)),
+            content_hash: Text(ContentHash(erased.content_hash)),
             node_type: Text(erased.kind),
             project: erased.scope.project.clone(),
             recorded_at: Text(erased.recorded_at),
@@ -344,20 +361,18 @@ impl From<&Erased> for ErasedShape {
     }
 }
 
-impl ErasedShape {
-    /// None for a hash that is none: the tombstone counts without it.
-    fn read(self) -> Option<Erased> {
-        let hash = u128::from_str_radix(&self.content_hash, 16).ok()?;
-        Some(Erased {
+impl From<ErasedShape> for Erased {
+    fn from(shape: ErasedShape) -> Self {
+        Self {
             scope: Scope {
-                project: self.project,
-                agent_id: self.agent_id,
-                session_id: self.session_id,
+                project: shape.project,
+                agent_id: shape.agent_id,
+                session_id: shape.session_id,
             },
-            kind: self.node_type.0,
-            recorded_at: self.recorded_at.0,
-            content_hash: hash.to_be_bytes(),
-        })
+            kind: shape.node_type.0,
+            recorded_at: shape.recorded_at.0,
+            content_hash: shape.content_hash.0.0,
+        }
     }
 }
 
@@ -367,8 +382,8 @@ impl TombstoneShape {
             author: tombstone.author.0.clone(),
             deleted_at: Text(tombstone.deleted_at),
             deleted_edges: tombstone.deleted_links,
+            erased: tombstone.of.as_ref().map(ErasedShape::from),
             id: Text(id),
-            of: tombstone.of.as_ref().map(ErasedShape::from),
             receipt: tombstone.receipt.clone(),
             turns_kept: tombstone.turns_kept,
         }
@@ -381,7 +396,7 @@ impl TombstoneShape {
             receipt: self.receipt,
             deleted_links: self.deleted_edges,
             turns_kept: self.turns_kept,
-            of: self.of.and_then(ErasedShape::read),
+            of: self.erased.map(Erased::from),
         };
         (self.id.0, tombstone)
     }

@@ -306,15 +306,11 @@ impl Draw {
             receipt: self.short(),
             deleted_links: self.u32(),
             turns_kept: self.u32(),
-            of: (self.below(2) == 0).then(|| Erased {
-                scope: Scope {
-                    project: self.short(),
-                    agent_id: self.short(),
-                    session_id: self.short(),
-                },
-                kind: self.pick(Kind::ALL),
-                recorded_at: self.time(),
-                content_hash: (u128::from(self.number()) << 64).to_be_bytes(),
+            of: self.maybe(|draw| Erased {
+                scope: draw.scope(),
+                kind: draw.pick(Kind::ALL),
+                recorded_at: draw.time(),
+                content_hash: u128::from(draw.number()).to_be_bytes(),
             }),
         }
     }

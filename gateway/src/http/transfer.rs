@@ -21,6 +21,8 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 use waggle_config::limits::{SCOPE_PART_BYTES_MAX, TRANSFER_TIME_MAX};
+use waggle_formats::abhi::Importer;
+use waggle_memory::id::Principal;
 use waggle_memory::meta::KeyScopes;
 
 use super::answer::{json_response, rest_fault};
@@ -365,6 +367,10 @@ async fn imported(
         project: query.project,
         allow_dangling: query.allow_dangling,
         dry_run: query.dry_run,
+        importer: Importer {
+            author: Principal(caller.principal.clone()),
+            at: app.clock.wall(),
+        },
     };
     let call = call_of(parts, true);
     let done = import(app, caller, &call, &wanted).await?;

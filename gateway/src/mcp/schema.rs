@@ -55,7 +55,9 @@ pub(crate) enum ToolKind {
     DecomposeAndStore,
     DedupCandidates,
     DeleteNode,
+    ExportContextBundle,
     ExportGraphBackup,
+    ExportGraphHtml,
     ExportMarkdownVault,
     GetNodeHistory,
     GetRelated,
@@ -293,7 +295,7 @@ fn with_default(mut schema: Value, default: Option<Value>) -> Value {
 }
 
 /// Every tool, sorted by name.
-pub(crate) static TOOLS: [ToolSpec; 28] = [
+pub(crate) static TOOLS: [ToolSpec; 30] = [
     history::CANONICALIZE_NODE,
     history::CLEAR_ALL,
     history::CLEAR_PROJECT,
@@ -330,6 +332,22 @@ pub(crate) static TOOLS: [ToolSpec; 28] = [
         fields: &[fields::NODE_ID],
     },
     ToolSpec {
+        kind: ToolKind::ExportContextBundle,
+        name: "export_context_bundle",
+        title: "Bundle",
+        description: "A text to paste: decisions, facts, conflicts, evidence, cut to the budget.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[
+            fields::EXPORT_BUNDLE,
+            fields::SCOPE,
+            fields::WEAK_LINKS,
+            fields::BUDGET,
+            fields::EXPORT_PATHS,
+        ],
+    },
+    ToolSpec {
         kind: ToolKind::ExportGraphBackup,
         name: "export_graph_backup",
         title: "Back up",
@@ -344,6 +362,16 @@ pub(crate) static TOOLS: [ToolSpec; 28] = [
             fields::BUDGET,
             fields::EXPORT_PATHS,
         ],
+    },
+    ToolSpec {
+        kind: ToolKind::ExportGraphHtml,
+        name: "export_graph_html",
+        title: "Export a page",
+        description: "The graph of a scope as one HTML page that works offline; mostly a link.",
+        scopes: KeyScopes::GRAPH_READ,
+        hints: Hints::READS,
+        core: false,
+        fields: &[fields::SCOPE, fields::EXPORT_HTML, fields::EXPORT_PATHS],
     },
     ToolSpec {
         kind: ToolKind::ExportMarkdownVault,

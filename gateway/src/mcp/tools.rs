@@ -7,7 +7,9 @@ mod clear;
 mod decompose_and_store;
 mod dedup_candidates;
 mod delete_node;
+mod export_context_bundle;
 mod export_graph_backup;
+mod export_graph_html;
 mod export_markdown_vault;
 mod exports;
 mod get_node_history;
@@ -133,6 +135,8 @@ impl ToolCall<'_> {
         let answer = match self.tool.kind {
             ToolKind::DecomposeAndStore => decompose_and_store::run(&self).await?,
             ToolKind::DedupCandidates => dedup_candidates::run(&self).await?,
+            ToolKind::ExportContextBundle => export_context_bundle::run(&self).await?,
+            ToolKind::ExportGraphHtml => export_graph_html::run(&self).await?,
             ToolKind::ExportGraphBackup => export_graph_backup::run(&self).await?,
             ToolKind::ExportMarkdownVault => export_markdown_vault::run(&self).await?,
             ToolKind::ImportMarkdownVault => import_markdown_vault::run(&self).await?,

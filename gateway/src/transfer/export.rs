@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tonic::{Request, Streaming};
 use waggle_formats::error::WriteError;
-use waggle_formats::{backup, graphml};
+use waggle_formats::{abhi, backup, graphml};
 use waggle_memory::record::{MemoryRecord, Record};
 use waggle_memory::scope::Scope;
 use waggle_memory::time::Millis;
@@ -29,6 +29,9 @@ pub(crate) struct Written {
     pub(crate) edges: u64,
     pub(crate) content_hash: String,
     pub(crate) redactions: u64,
+    /// Links or memories that the format leaves out.
+    pub(crate) edges_left_out: u64,
+    pub(crate) nodes_left_out: u64,
 }
 
 /// A stream of records that began. Read on a thread that may block.
@@ -184,12 +187,9 @@ impl Writing<'_> {
             Format::Json => self.write_json(&mut incoming, &mut screen, out)?,
             Format::Vault => self.write_vault(&mut incoming, out)?,
             Format::Graphml => write_graphml(&mut incoming, &mut screen, out)?,
-            other => {
-                return Err(Fault::validation(
-                    "format",
-                    format!("exports as {} are not made by this release", other.word()),
-                ));
-            }
+            Format::Abhi => self.write_abhi(&mut incoming, &mut screen, out)?,
+            Format::Html => self.write_html(&mut incoming, out)?,
+            Format::Bundle => self.write_bundle(&mut incoming, out)?,
         };
         screen.finish()?;
         written.redactions = written.redactions.saturating_add(screen.redactions);
@@ -201,11 +201,7 @@ impl Writing<'_> {
             tenant_id: self.tenant.to_owned(),
             exported_at: Millis(self.export.exported_at),
             read_at: incoming.read_at.clone(),
-            scope: Scope {
-                project: self.export.project.clone(),
-                agent_id: self.export.agent_id.clone(),
-                session_id: self.export.session_id.clone(),
-            },
+            scope: self.scope(),
             embedding_model_id: incoming.head.embedding_model.clone(),
             rules_version: incoming.head.rules_version,
         };
@@ -221,8 +217,47 @@ impl Writing<'_> {
             nodes: summary.counts.nodes,
             edges: summary.counts.edges,
             content_hash: summary.content_hash,
-            redactions: 0,
+            ..Written::default()
         })
+    }
+}
+
+impl Writing<'_> {
+    /// A container is written with steps back, which a stream has not: it grows in a file that has no name.
+    fn write_abhi(&self, incoming: &mut Incoming, screen: &mut Screen, mut out: impl Write) -> Result<Written, Fault> {
+        let mut scratch = self.app.transfer.uploads.scratch()?;
+        let info = abhi::Info {
+            tenant_id: self.tenant.to_owned(),
+            scope: self.scope(),
+            embedding_model_id: incoming.head.embedding_model.clone(),
+            embedding_dim: 0,
+            include_low_confidence_edges: self.export.weak_links,
+        };
+        let mut writer = abhi::Writer::new(&mut scratch, info, None).map_err(|error| fault_of(&error))?;
+        while let Some(record) = incoming.next()? {
+            writer.record(&screen.pass(record)?).map_err(|error| fault_of(&error))?;
+        }
+        screen.finish()?;
+        let signing = &self.app.transfer.signing;
+        let summary = writer
+            .finish_signed(|hash| signing.sign(hash))
+            .map_err(|error| fault_of(&error))?;
+        super::pages::copy(scratch, &mut out)?;
+        Ok(Written {
+            nodes: summary.counts.nodes,
+            edges: summary.counts.edges,
+            content_hash: summary.content_hash,
+            edges_left_out: summary.edges_filtered,
+            ..Written::default()
+        })
+    }
+
+    fn scope(&self) -> Scope {
+        Scope {
+            project: self.export.project.clone(),
+            agent_id: self.export.agent_id.clone(),
+            session_id: self.export.session_id.clone(),
+        }
     }
 }
 
@@ -236,7 +271,7 @@ fn write_graphml(incoming: &mut Incoming, screen: &mut Screen, out: impl Write) 
         nodes: summary.counts.nodes,
         edges: summary.counts.edges,
         content_hash: summary.content_hash,
-        redactions: 0,
+        ..Written::default()
     })
 }
 

@@ -7,8 +7,9 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Request;
-use waggle_formats::backup;
+use waggle_formats::abhi::Importer;
 use waggle_formats::error::ReadError;
+use waggle_formats::{abhi, backup, waggle_json};
 use waggle_memory::meta::KeyScopes;
 use waggle_memory::record::Record;
 use waggle_proto::log::encode_record;
@@ -39,6 +40,8 @@ pub(crate) struct Import {
     pub(crate) project: Option<String>,
     pub(crate) allow_dangling: bool,
     pub(crate) dry_run: bool,
+    /// For what a file of Waggle's does not say.
+    pub(crate) importer: Importer,
 }
 
 /// What an import did.
@@ -53,23 +56,31 @@ pub(crate) struct Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileFormat {
     Backup,
+    Abhi,
+    Waggle,
 }
 
 impl FileFormat {
     const fn word(self) -> &'static str {
         match self {
             Self::Backup => "json",
+            Self::Abhi => "abhi",
+            Self::Waggle => "waggle_json",
         }
     }
 
     fn detect(beginning: &[u8]) -> Result<Self, Fault> {
+        if beginning.starts_with(&abhi::MAGIC) || beginning.starts_with(b"PK") {
+            return Ok(Self::Abhi);
+        }
         let text = String::from_utf8_lossy(beginning);
-        if text.trim_start().starts_with('{') && text.contains(backup::FORMAT) {
-            return Ok(Self::Backup);
+        if text.trim_start().starts_with('{') {
+            let is_ours = text.contains(backup::FORMAT);
+            return Ok(if is_ours { Self::Backup } else { Self::Waggle });
         }
         Err(Fault::new(
             "validation_failed",
-            "the file is none that can be imported; give a JSON backup of export_graph_backup",
+            "the file is none that can be imported; give a backup (JSON or .abhi) of export_graph_backup",
         )
         .with_field("content"))
     }
@@ -149,6 +160,33 @@ fn verify(app: &App, import: &Import) -> Result<Verified, Fault> {
                 dangling_dropped: summary.dangling_dropped,
             })
         }
+        FileFormat::Abhi => {
+            let mut reader = abhi::Reader::open(import.source.open()?, None).map_err(|error| fault_of(&error))?;
+            let is_ours = reader.is_signed_by(|key| app.transfer.signing.is_ours(key));
+            let report = reader.records(&import.importer, import.allow_dangling, |_| Ok::<(), Fault>(()))?;
+            Ok(Verified {
+                format,
+                is_ours,
+                hash_verified: true,
+                dangling_dropped: report.changes.dangling_dropped,
+            })
+        }
+        FileFormat::Waggle => {
+            let mut reader = waggle_json::Reader::open(import.source.open()?).map_err(|error| fault_of(&error))?;
+            let report = reader.records(&import.importer, import.allow_dangling, |_| Ok::<(), Fault>(()))?;
+            Ok(Verified {
+                format,
+                is_ours: false,
+                hash_verified: false,
+                dangling_dropped: report.changes.dangling_dropped,
+            })
+        }
+    }
+}
+
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Self {
+        fault_of(&error)
     }
 }
 
@@ -169,6 +207,8 @@ fn parts(import: Import, format: FileFormat, head: ImportHead) -> impl Stream<It
         };
         let sent = match format {
             FileFormat::Backup => send_backup(&import, &mut sending),
+            FileFormat::Abhi => send_abhi(&import, &mut sending),
+            FileFormat::Waggle => send_waggle(&import, &mut sending),
         };
         // A file that fails now was verified before; without a last part the node refuses the rest.
         match sent {
@@ -214,6 +254,20 @@ fn send_backup(import: &Import, sending: &mut Sending) -> Result<(), Fault> {
         sending.send(record)?;
     }
     Ok(())
+}
+
+fn send_abhi(import: &Import, sending: &mut Sending) -> Result<(), Fault> {
+    let mut reader = abhi::Reader::open(import.source.open()?, None).map_err(|error| fault_of(&error))?;
+    reader
+        .records(&import.importer, import.allow_dangling, |record| sending.send(record))
+        .map(|_| ())
+}
+
+fn send_waggle(import: &Import, sending: &mut Sending) -> Result<(), Fault> {
+    let mut reader = waggle_json::Reader::open(import.source.open()?).map_err(|error| fault_of(&error))?;
+    reader
+        .records(&import.importer, import.allow_dangling, |record| sending.send(record))
+        .map(|_| ())
 }
 
 struct Sending {

@@ -1,11 +1,11 @@
-//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, redirects, tombstones, each
-//! by id. The same rows give the same records in the same order.
+//! Reading a graph out, record by record, from tables that stand still: sessions, turns, memories, links, redirects,
+//! tombstones, each by id. The same rows give the same records in the same order.
 
 use std::collections::VecDeque;
 
 use crate::id::{LinkId, MemoryId, TurnId};
 use crate::memory::Memory;
-use crate::record::{MemoryRecord, Record};
+use crate::record::{MemoryRecord, Record, Redirect};
 use crate::scope::name_key;
 use crate::tables::typed::TenantRows;
 
@@ -177,16 +177,17 @@ impl<'a> Export<'a> {
         next
     }
 
+    /// A merged id belongs where the memory is that it leads to.
     fn read_redirects(&mut self, after: Option<MemoryId>) -> Stage {
         let page = self.rows.redirects_after(after, ROWS_AT_ONCE);
-        let Some(last) = page.last() else {
+        let Some((last, _)) = page.last() else {
             return Stage::Tombstones(None);
         };
-        let next = Stage::Redirects(Some(last.from));
-        for redirect in page {
-            let inside = |end| self.rows.resolved(end).is_some_and(|memory| self.contains(&memory));
-            if self.scope.is_everything() || inside(redirect.to) {
-                self.ready.push_back(Record::Redirect(redirect));
+        let next = Stage::Redirects(Some(*last));
+        for (from, to) in page {
+            let memory = || self.rows.resolved(to).is_some_and(|memory| self.contains(&memory));
+            if self.scope.is_everything() || memory() {
+                self.ready.push_back(Record::Redirect(Redirect { from, to }));
             }
         }
         next

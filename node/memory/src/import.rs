@@ -74,8 +74,6 @@ pub struct Imported {
     pub turns: Counted,
     /// Sessions.
     pub sessions: Counted,
-    /// Ids that were merged away.
-    pub redirects: Counted,
     /// Tombstones.
     pub tombstones: Counted,
     /// Links that were left out because an end is not there.
@@ -128,7 +126,6 @@ impl Imported {
         self.links.add(other.links);
         self.turns.add(other.turns);
         self.sessions.add(other.sessions);
-        self.redirects.add(other.redirects);
         self.tombstones.add(other.tombstones);
         self.dangling = self.dangling.saturating_add(other.dangling);
         self.conflict_count = self.conflict_count.saturating_add(other.conflict_count);
@@ -228,8 +225,10 @@ pub enum ConflictReason {
     OtherLink = 6,
     /// A memory cannot be linked to itself.
     SelfLink = 7,
-    /// One of its ends is not there.
+    /// One of its ends, or what it leads to, is not there.
     Dangling = 8,
+    /// The id was merged into another memory here and stays merged.
+    Merged = 9,
 }
 
 impl ConflictReason {
@@ -243,6 +242,7 @@ impl ConflictReason {
         Self::OtherLink,
         Self::SelfLink,
         Self::Dangling,
+        Self::Merged,
     ];
 
     /// The number of the persisted format.
@@ -266,6 +266,7 @@ impl ConflictReason {
             Self::OtherLink => "id_of_another_link",
             Self::SelfLink => "self_link",
             Self::Dangling => "dangling",
+            Self::Merged => "merged_here",
         }
     }
 }

@@ -320,7 +320,8 @@ fn set_every_field(records: &mut [Record]) {
     for record in records.iter_mut() {
         let Record::Memory(record) = record else { continue };
         let MemoryRecord { memory, versions, .. } = &mut **record;
-        memory.superseded_by = Some(other);
+        // Nothing supersedes itself.
+        memory.superseded_by = Some(other).filter(|other| *other != memory.id);
         memory.source_prompt = "where it came from".to_owned();
         memory.aliases.push(Alias {
             text: format!("another wording of {}", memory.id),

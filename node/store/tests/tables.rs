@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use generate::Draw;
 use waggle_memory::apply::apply;
-use waggle_memory::id::{MemoryId, TenantId};
+use waggle_memory::id::{TenantId, TurnId};
 use waggle_memory::meta::{ClusterId, KeyId, NodeId, ShardId};
 use waggle_memory::tables::model::Model;
 use waggle_memory::tables::{Key, ReadTables, Row, ShardKey, Tables, TenantKey};
@@ -59,7 +59,7 @@ fn all_rows(stored: &dyn ReadTables) -> Vec<(Key, Row)> {
     for tenant in ["0", "acme", "acme-2", "acme.eu", "zeta_9"] {
         let key = |rest| Key::Tenant(tenant.parse().unwrap(), rest);
         // The last kind: keys of a tenant are compared up to its end.
-        let end = key(TenantKey::Redirect(MemoryId::from_bytes([0xff; 16])));
+        let end = key(TenantKey::MessageOf(TurnId::from_bytes([0xff; 16])));
         rows.extend(stored.scan(&key(TenantKey::State), &end, usize::MAX));
     }
     rows
@@ -159,7 +159,7 @@ fn entries_have_the_outcomes_and_rows_of_the_model_in_runs_of_any_length() {
     }
     assert_eq!(
         kinds_of_outcomes.len(),
-        9,
+        13,
         "some command never succeeded: {kinds_of_outcomes:?}"
     );
 }

@@ -120,7 +120,6 @@ impl Persisted for Imported {
             dangling: self.dangling,
             conflicts: to_messages(&self.conflicts),
             conflict_count: self.conflict_count,
-            redirects: Some(self.redirects.to_message()),
         }
     }
 
@@ -134,7 +133,6 @@ impl Persisted for Imported {
             dangling: m.dangling,
             conflicts: from_messages("imported.conflicts", m.conflicts)?,
             conflict_count: m.conflict_count,
-            redirects: needed("imported.redirects", m.redirects)?,
         })
     }
 }

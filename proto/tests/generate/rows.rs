@@ -395,7 +395,6 @@ impl Draw {
             links: counted(),
             turns: counted(),
             sessions: counted(),
-            redirects: counted(),
             tombstones: counted(),
             dangling: self.u64(),
             conflicts: self.list(|draw| ImportConflict {

@@ -130,7 +130,7 @@ fn items_of_a_list_are_known_by_their_id() {
 #[test]
 fn what_is_malformed_is_refused_with_its_place() {
     for (text, line, column) in [
-        ("{\n  \"a\": 1\n  \"b\": 2\n}", 3, 3),
+        ("{\n  \"a\": 1\n  \"b\": 2\n}", 2, 9),
         ("{\n  \"a\": [1, 2\n", 2, 8),
         ("[1]", 1, 1),
         ("{\n  \"mcpServers\": []\n}", 2, 17),

@@ -20,7 +20,7 @@ use crate::route::timed;
 use crate::transfer::description::{Format, SecretsPolicy};
 use crate::transfer::export::open;
 use crate::transfer::import::blocking;
-use crate::transfer::pages::{collect, redacted};
+use crate::transfer::pages::{best_connected, collect};
 
 /// Tries with ever smaller parts of the budget: escapes of the answer take what the text does not know of.
 const TRIES: usize = 5;
@@ -55,7 +55,10 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         let asked = Arc::clone(&asked);
         move || {
             let graph = collect(&mut incoming)?;
-            let chosen = chosen.unwrap_or_else(|| best_connected(&graph, asked.nodes_max));
+            let chosen = chosen.unwrap_or_else(|| Chosen {
+                memories: best_connected(&graph, asked.nodes_max),
+                turns: Vec::new(),
+            });
             Ok((Arc::new(graph), Arc::new(chosen)))
         }
     })
@@ -84,7 +87,10 @@ fn asked(call: &ToolCall<'_>) -> Result<Asked, Fault> {
     };
     let query = arguments.text("query").to_owned();
     if mode == "query" && query.trim().is_empty() {
-        return Err(Fault::validation("query", "mode query needs a query; say what it is about"));
+        return Err(Fault::validation(
+            "query",
+            "mode query needs a query; say what it is about",
+        ));
     }
     let retrieval_mode = match (mode, arguments.text("retrieval_mode")) {
         ("query", "graph") => "graph",
@@ -194,18 +200,6 @@ async fn prime(call: &ToolCall<'_>, asked: &Asked) -> Result<(Vec<NodeHit>, Vec<
     Ok((reply.nodes, reply.turns))
 }
 
-fn best_connected(graph: &Graph, nodes_max: usize) -> Chosen {
-    let mut ranked: Vec<(usize, MemoryId)> = graph
-        .memories()
-        .map(|record| (graph.links_of(record.memory.id).count(), record.memory.id))
-        .collect();
-    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    Chosen {
-        memories: ranked.into_iter().map(|(_, id)| id).take(nodes_max).collect(),
-        turns: Vec::new(),
-    }
-}
-
 fn rendered(asked: &Asked, graph: &Graph, chosen: &Chosen, token_budget: usize) -> Result<Bundle, Fault> {
     let request = BundleRequest {
         tenant: &asked.tenant,
@@ -221,7 +215,7 @@ fn rendered(asked: &Asked, graph: &Graph, chosen: &Chosen, token_budget: usize) 
         format: asked.format,
         token_budget,
     };
-    render(graph, &request, &redacted).map_err(|error| {
+    render(graph, &request).map_err(|error| {
         tracing::error!(%error, "a bundle cannot be written");
         Fault::internal()
     })
@@ -236,7 +230,11 @@ fn told(call: &ToolCall<'_>, bundle: Bundle) -> Answer {
     answer.put("token_estimate", bundle.token_estimate);
     answer.put_some(
         "truncation_flags",
-        bundle.truncation_flags.iter().map(|flag| Value::from(*flag)).collect::<Vec<_>>(),
+        bundle
+            .truncation_flags
+            .iter()
+            .map(|flag| Value::from(*flag))
+            .collect::<Vec<_>>(),
     );
     if bundle.redactions > 0 {
         answer.put("redactions", bundle.redactions);

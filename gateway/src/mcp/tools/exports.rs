@@ -13,6 +13,9 @@ use crate::transfer::description::{Description, Format, SecretsPolicy, offered_n
 use crate::transfer::export::{Beginning, Writing, Written, open};
 use crate::transfer::import::blocking;
 
+/// From this budget on an answer repeats the address of its link.
+const URI_TOKENS: usize = 500;
+
 /// What is exported, from the arguments of a call.
 pub(super) fn described(call: &ToolCall<'_>, format: Format, secrets: SecretsPolicy) -> Result<Description, Fault> {
     if secrets == SecretsPolicy::Include {
@@ -66,7 +69,7 @@ pub(super) async fn deliver(call: &ToolCall<'_>, export: Description, tokens: us
             return Ok(answer);
         }
     }
-    Ok(linked(call, &export, &written, total))
+    Ok(linked(call, &export, &written, total, tokens))
 }
 
 fn counted(export: &Description, written: &Written, bytes: u64) -> Answer {
@@ -77,6 +80,14 @@ fn counted(export: &Description, written: &Written, bytes: u64) -> Answer {
     answer.put("bytes", bytes);
     if written.redactions > 0 {
         answer.put("redactions", written.redactions);
+    }
+    for (name, left_out) in [
+        ("edges_left_out", written.edges_left_out),
+        ("nodes_left_out", written.nodes_left_out),
+    ] {
+        if left_out > 0 {
+            answer.put(name, left_out);
+        }
     }
     if !export.name.is_empty() {
         answer.put("file_name", export.file_name());
@@ -91,7 +102,7 @@ fn counted(export: &Description, written: &Written, bytes: u64) -> Answer {
     answer
 }
 
-fn linked(call: &ToolCall<'_>, export: &Description, written: &Written, bytes: u64) -> Answer {
+fn linked(call: &ToolCall<'_>, export: &Description, written: &Written, bytes: u64, tokens: usize) -> Answer {
     let age = i64::try_from(EXPORT_LINK_AGE_MAX.as_millis()).unwrap_or(i64::MAX);
     let sealed = call.app.transfer.links.seal(export, call.caller, call.now);
     let link = Link {
@@ -100,14 +111,16 @@ fn linked(call: &ToolCall<'_>, export: &Description, written: &Written, bytes: u
         mime_type: export.format.mime_type(),
     };
     let mut answer = counted(export, written, bytes);
-    answer.put("uri", link.uri.clone());
-    answer.put("name", link.name.clone());
-    answer.put("mime_type", link.mime_type);
     answer.put("expires_at", call.now.plus(age).to_string());
-    answer.put(
-        "hint",
-        "get the uri with the same key; it gives the graph as it is when it is fetched; nothing was written on the server",
-    );
+    // The link says it anyway; for clients that show the text alone.
+    if tokens >= URI_TOKENS {
+        answer.put("uri", link.uri.clone());
+        answer.put(
+            "hint",
+            "get the uri with the same key; it gives the graph as it is when it is fetched; nothing was written on the \
+             server",
+        );
+    }
     answer.link = Some(link);
     answer
 }

@@ -429,3 +429,69 @@ pub(crate) const IMPORT_PATHS: &[Field] = &[
     Field::unlisted("input_path", text(PATH_BYTES_MAX)),
     Field::unlisted("root_path", text(PATH_BYTES_MAX)),
 ];
+
+fn bundle_modes() -> Vec<&'static str> {
+    vec!["prime", "query", "graph"]
+}
+
+fn bundle_formats() -> Vec<&'static str> {
+    vec!["markdown", "json", "both"]
+}
+
+fn audiences() -> Vec<&'static str> {
+    vec!["llm", "human"]
+}
+
+pub(crate) const EXPORT_BUNDLE: &[Field] = &[
+    Field::new(
+        "mode",
+        FieldKind::Word {
+            allowed: bundle_modes,
+            aliases: &[],
+            default: Some("prime"),
+        },
+        "What is chosen",
+    ),
+    Field::new("query", text_or_empty(QUERY_BYTES_MAX), "For mode query"),
+    Field::new(
+        "format",
+        FieldKind::Word {
+            allowed: bundle_formats,
+            aliases: &[],
+            default: Some("markdown"),
+        },
+        "Form",
+    ),
+    Field::new(
+        "audience",
+        FieldKind::Word {
+            allowed: audiences,
+            aliases: &[],
+            default: Some("llm"),
+        },
+        "Reader",
+    ),
+    Field::unlisted(
+        "retrieval_mode",
+        FieldKind::Word {
+            allowed: modes,
+            aliases: &[("hybrid", "fusion"), ("verbatim", "replay")],
+            default: Some("fusion"),
+        },
+    ),
+    Field::new(
+        "max_nodes",
+        FieldKind::Integer {
+            min: 1,
+            max: 500,
+            default: Some(25),
+        },
+        "Most memories",
+    ),
+];
+
+pub(crate) const EXPORT_HTML: &[Field] = &[Field::new(
+    "include_physics",
+    FieldKind::Flag { default: true },
+    "Moving layout",
+)];

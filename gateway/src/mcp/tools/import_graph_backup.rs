@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use waggle_formats::abhi::Importer;
+use waggle_memory::id::Principal;
 use waggle_proto::wire::import_head::Strategy;
 
 use super::ToolCall;
@@ -26,6 +28,10 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
         project: arguments.optional_text("project").map(str::to_owned),
         allow_dangling: arguments.flag("allow_dangling"),
         dry_run: arguments.flag("dry_run"),
+        importer: Importer {
+            author: Principal(call.caller.principal.clone()),
+            at: call.now,
+        },
     };
     let _permit = call.app.transfer.enter()?;
     let done = import(call.app, call.caller, &call.call, &wanted).await?;

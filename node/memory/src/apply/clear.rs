@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::delete::{erase, unname};
+use super::handoff::forget;
 use super::transaction::Transaction;
 use crate::clear::{Clear, ClearPhase, ClearPoint, ClearTarget, Cleared};
 use crate::id::MemoryId;
@@ -197,7 +198,11 @@ impl Step<'_> {
     }
 
     fn turn(&mut self, tx: &mut Transaction<'_>, project: &str, session: &str, index: u32, id: crate::id::TurnId) {
-        let bytes = tx.rows().turn(id).map_or(0, |turn| turn.text.len());
+        let turn = tx.rows().turn(id);
+        let bytes = turn.as_ref().map_or(0, |turn| turn.text.len());
+        if let Some(turn) = &turn {
+            forget(tx, turn);
+        }
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         tx.count(project, |c| {
             c.turns = c.turns.saturating_sub(1);

@@ -160,7 +160,6 @@ fn stored_turns(tx: &Transaction<'_>, command: &RememberMessages, project_key: &
 }
 
 /// Forgets what is kept of the message that a turn was made from. Whoever removes a turn calls it in the same command.
-#[expect(dead_code, reason = "nothing removes turns yet")]
 pub(super) fn forget(tx: &mut Transaction<'_>, turn: &Turn) {
     let Some(message) = tx.rows().message_of(turn.id) else {
         return;

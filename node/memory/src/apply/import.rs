@@ -1,14 +1,15 @@
 //! Taking in records of an export: ids, texts, versions and times as they were; counters, index rows and vectors as for
 //! everything else. The same records a second time change nothing.
 //!
-//! In this order, whatever the order of the command: sessions, turns by position, memories, links, tombstones; then turns
-//! learn which memories rest on them.
+//! In this order, whatever the order of the command: sessions, turns by position, memories, links, tombstones, redirects;
+//! then turns learn which memories rest on them.
 
 mod links;
 pub(crate) mod memories;
+mod redirects;
 mod turns;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::transaction::Transaction;
 use crate::id::{MemoryId, TurnId};
@@ -37,7 +38,6 @@ pub(super) fn apply_import(tx: &mut Transaction<'_>, command: &ImportRecords) ->
         await_vectors: command.await_vectors,
         report: Imported::default(),
         rests_on: BTreeMap::new(),
-        new_turns: BTreeSet::new(),
         cycle_visits_left: links::CYCLE_VISITS_MAX,
     };
     for session in &sorted.sessions {
@@ -52,10 +52,11 @@ pub(super) fn apply_import(tx: &mut Transaction<'_>, command: &ImportRecords) ->
     for link in &sorted.links {
         links::take_in(tx, &mut import, link);
     }
-    take_in_redirects(tx, &mut import, &sorted.redirects);
+    memories::settle(tx, &import, &sorted.memories);
     for (id, tombstone) in &sorted.tombstones {
         take_in_tombstone(tx, &mut import, *id, tombstone);
     }
+    redirects::take_in(tx, &mut import, &sorted.redirects);
     turns::note_memories(tx, &mut import, &sorted.turns);
     for session in &sorted.sessions {
         turns::close_session(tx, session);
@@ -70,7 +71,6 @@ struct Import {
     report: Imported,
     /// Memories that were found to rest on a turn.
     rests_on: BTreeMap<TurnId, Vec<MemoryId>>,
-    new_turns: BTreeSet<TurnId>,
     cycle_visits_left: usize,
 }
 
@@ -116,44 +116,12 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// Rounds over redirects that lead to each other. Longer chains are made by nobody and end as unknown ids.
-const REDIRECT_ROUNDS_MAX: usize = 32;
-
-/// A merged id leads where the file says, if that is here and the id means nothing else here. A chain may come in any
-/// order, so each round takes what leads somewhere by now.
-fn take_in_redirects(tx: &mut Transaction<'_>, import: &mut Import, redirects: &[Redirect]) {
-    let mut left: Vec<Redirect> = redirects.to_vec();
-    for _ in 0..REDIRECT_ROUNDS_MAX {
-        left.retain(|redirect| {
-            let rows = tx.rows();
-            let known = rows.memory(redirect.from).is_some()
-                || rows.tombstone(redirect.from).is_some()
-                || rows.follow(redirect.from) != redirect.from;
-            if known {
-                import.report.redirects.unchanged += 1;
-                return false;
-            }
-            if rows.resolved(redirect.to).is_none() || rows.follow(redirect.to) == redirect.from {
-                return true;
-            }
-            tx.put(TenantKey::Redirect(redirect.from), Row::Redirect(redirect.to));
-            import.report.redirects.created += 1;
-            false
-        });
-        if left.is_empty() {
-            return;
-        }
-    }
-    // What is left leads nowhere here.
-    import.report.redirects.unchanged += u64::try_from(left.len()).unwrap_or(u64::MAX);
-}
-
 /// An erased id stays erased; what lives here is not erased by somebody's file.
 fn take_in_tombstone(tx: &mut Transaction<'_>, import: &mut Import, id: MemoryId, tombstone: &Tombstone) {
     if tx.rows().memory(id).is_some() {
         import.report.tombstones.unchanged += 1;
         import.conflict(RecordKind::Tombstone, id.bytes(), ConflictReason::Alive, "");
-    } else if tx.rows().tombstone(id).is_some() {
+    } else if tx.rows().tombstone(id).is_some() || tx.rows().redirect(id).is_some() {
         import.report.tombstones.unchanged += 1;
     } else {
         tx.put(TenantKey::Tombstone(id), Row::Tombstone(tombstone.clone()));

@@ -134,7 +134,8 @@ impl<'a> Transaction<'a> {
         }
         new.version = old.version.saturating_add(1);
         new.updated_at = self.now;
-        self.replace_memory(old, new, reason);
+        let kind = changes::kind_of(reason, old, &new);
+        self.replace_memory(old, new, kind);
     }
 
     /// What `old` leaves behind when it is replaced now.
@@ -155,9 +156,9 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Puts `new` in the place of `old`, with counters and index rows; versions are the caller's. `new` keeps id and
-    /// scope.
-    pub(super) fn replace_memory(&mut self, old: &Memory, new: Memory, reason: ChangeReason) {
+    /// Puts `new` in the place of `old`, with counters, index rows and a change of this kind; versions are the caller's.
+    /// `new` keeps id and scope.
+    pub(super) fn replace_memory(&mut self, old: &Memory, new: Memory, kind: ChangeKind) {
         let project_key = old.scope.project_key();
         let (bytes_before, bytes_after) = (text_bytes(old), text_bytes(&new));
         let (kind_before, kind_after) = (old.kind, new.kind);
@@ -170,7 +171,7 @@ impl<'a> Transaction<'a> {
         });
         self.unindex(old, &project_key);
         self.index(&new, &project_key);
-        self.note_memory(changes::kind_of(reason, old, &new), &new, None);
+        self.note_memory(kind, &new, None);
         self.rewrite_memory(new);
     }
 

@@ -56,7 +56,10 @@ pub fn check(record: &Record) -> Checked {
         Record::Tombstone(_, tombstone) => {
             text("text", &tombstone.receipt, NOTE_BYTES_MAX)?;
             principal(&tombstone.author)?;
-            times(&[tombstone.deleted_at])
+            times(&[tombstone.deleted_at])?;
+            let Some(erased) = &tombstone.of else { return Ok(()) };
+            scope(&erased.scope)?;
+            times(&[erased.recorded_at])
         }
     }
 }

@@ -141,6 +141,11 @@ fn set_project(record: &mut Record, project: &str) {
                 .iter_mut()
                 .for_each(|(_, evidence)| set(&mut evidence.scope));
         }
-        Record::Link(_) | Record::Redirect(_) | Record::Tombstone(..) => {}
+        Record::Tombstone(_, tombstone) => {
+            if let Some(erased) = &mut tombstone.of {
+                set(&mut erased.scope);
+            }
+        }
+        Record::Link(_) | Record::Redirect(_) => {}
     }
 }

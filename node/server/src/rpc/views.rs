@@ -45,8 +45,19 @@ fn mark(memory: MemoryId, link: &Link) -> wire::ConflictMark {
 pub(super) fn brief(rows: TenantRows<'_>, memory: &Memory, at: Millis) -> (wire::Memory, Vec<Link>) {
     let conflicts = conflicts_at(rows, memory, false);
     let mut view = wire::memory(memory, &[], at);
+    hide_absent_winner(rows, memory, &mut view);
     view.conflicts = conflicts.iter().map(|link| mark(memory.id, link)).collect();
     (view, conflicts)
+}
+
+/// No answer names a winner that was erased, or that a part of a graph did not bring along.
+fn hide_absent_winner(rows: TenantRows<'_>, memory: &Memory, view: &mut wire::Memory) {
+    if let Some(winner) = memory.superseded_by {
+        view.superseded_by = rows
+            .resolved(winner)
+            .map(|winner| winner.id.bytes().to_vec())
+            .unwrap_or_default();
+    }
 }
 
 /// A memory with everything.
@@ -57,6 +68,7 @@ pub(super) fn full(rows: TenantRows<'_>, memory: &Memory, at: Millis) -> wire::M
         .map(|(_, e)| e)
         .collect();
     let mut view = wire::memory(memory, &evidence, at);
+    hide_absent_winner(rows, memory, &mut view);
     view.conflicts = conflicts_at(rows, memory, true)
         .iter()
         .map(|link| mark(memory.id, link))

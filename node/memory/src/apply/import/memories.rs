@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Import, turns};
 use crate::apply::transaction::Transaction;
+use crate::change::ChangeKind;
 use crate::id::{EvidenceId, MemoryId};
 use crate::import::{ConflictReason, ImportStrategy, RecordKind};
 use crate::memory::{Alias, ChangeReason, Evidence, Memory, Version};
@@ -15,6 +16,11 @@ pub(super) fn take_in(tx: &mut Transaction<'_>, import: &mut Import, record: &Me
     if tx.rows().tombstone(id).is_some() {
         import.report.memories.unchanged += 1;
         import.conflict(RecordKind::Memory, id.bytes(), ConflictReason::Erased, "");
+        return;
+    }
+    if tx.rows().redirect(id).is_some() {
+        import.report.memories.unchanged += 1;
+        import.conflict(RecordKind::Memory, id.bytes(), ConflictReason::Merged, "");
         return;
     }
     let Some(there) = tx.rows().memory(id) else {
@@ -36,6 +42,7 @@ fn insert(tx: &mut Transaction<'_>, import: &mut Import, record: &MemoryRecord) 
     let memory = Memory {
         namespace,
         tags: sorted(&record.memory.tags),
+        superseded_by: None,
         link_count: 0,
         open_conflict_count: 0,
         ..record.memory.clone()
@@ -49,6 +56,25 @@ fn insert(tx: &mut Transaction<'_>, import: &mut Import, record: &MemoryRecord) 
     }
     let vector = turns::awaited(import);
     tx.insert_memory(memory, &vector);
+}
+
+/// What superseded what, once all memories of the command are there: a winner that is not here supersedes nothing (I-23).
+/// Where the stored version is another one, its own state stays.
+pub(super) fn settle(tx: &mut Transaction<'_>, import: &Import, records: &[&MemoryRecord]) {
+    for record in records {
+        let file = &record.memory;
+        let (Some(winner), Some(there)) = (file.superseded_by, tx.rows().memory(file.id)) else {
+            continue;
+        };
+        let is_its_state = there.version == file.version || import.strategy == ImportStrategy::Overwrite;
+        let takes = there.superseded_by.is_none() && is_its_state && import.strategy != ImportStrategy::SkipExisting;
+        if takes && winner != file.id && tx.rows().memory(winner).is_some() {
+            tx.rewrite_memory(Memory {
+                superseded_by: Some(winner),
+                ..there
+            });
+        }
+    }
 }
 
 /// Brings a record together with the memory of its id. True when that changed something.
@@ -80,7 +106,14 @@ fn unite(tx: &mut Transaction<'_>, import: &mut Import, there: &Memory, record: 
     let versions_came = unite_versions(tx, &new, &record.versions);
     let changed = new != *there;
     if changed {
-        tx.replace_memory(there, new.clone(), ChangeReason::Import);
+        let kind = if new.version == there.version {
+            ChangeKind::Evidence
+        } else if there.valid_to.is_none() && new.valid_to.is_some() {
+            ChangeKind::Closed
+        } else {
+            ChangeKind::Updated
+        };
+        tx.replace_memory(there, new.clone(), kind);
         if !same_text(there, &new) {
             let vector = turns::awaited(import);
             tx.set_vector(Item::Memory(new.id), &vector);
@@ -95,6 +128,7 @@ fn taking(there: &Memory, file: &Memory, version: u32) -> Memory {
         namespace: there.namespace.clone(),
         scope: there.scope.clone(),
         tags: sorted(&file.tags),
+        superseded_by: None,
         aliases: there.aliases.clone(),
         evidence_count: there.evidence_count,
         version,
@@ -199,7 +233,6 @@ pub(crate) fn differing(there: &Memory, file: &Memory) -> String {
         ("valid_to", there.valid_to != file.valid_to),
         ("metadata", there.metadata != file.metadata),
         ("due", there.due != file.due),
-        ("superseded_by", there.superseded_by != file.superseded_by),
     ];
     names_of(&pairs)
 }

@@ -92,7 +92,6 @@ pub(super) fn take_in(tx: &mut Transaction<'_>, import: &mut Import, turn: &Turn
     tx.put(TenantKey::Turn(new.id), Row::Turn(Box::new(new)));
     tx.set_vector(Item::Turn(turn.id), &awaited(import));
     tx.changed(Item::Turn(turn.id));
-    import.new_turns.insert(turn.id);
     import.report.turns.created += 1;
 }
 

@@ -5,7 +5,6 @@ use crate::id::{LinkId, MemoryId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::Tombstone;
-use crate::record::Redirect;
 use crate::tables::{Key, Row, TenantKey};
 use crate::transcript::Session;
 
@@ -58,19 +57,27 @@ impl TenantRows<'_> {
             .collect()
     }
 
-    /// Merges by hand in the order of the merged ids after `after`.
-    pub fn redirects_after(&self, after: Option<MemoryId>, limit: usize) -> Vec<Redirect> {
+    /// Merged ids with what they lead to, in id order after `after`.
+    pub fn redirects_after(&self, after: Option<MemoryId>, limit: usize) -> Vec<(MemoryId, MemoryId)> {
         let from = self.key(TenantKey::Redirect(after.unwrap_or(MemoryId::from_bytes(ID_MIN))));
         let to = self.key(TenantKey::Redirect(MemoryId::from_bytes(ID_MAX)));
         let rows = self.tables.scan(&from, &to, limit.saturating_add(1));
         rows.into_iter()
             .filter_map(|(key, row)| match (key, row) {
-                (Key::Tenant(_, TenantKey::Redirect(from)), Row::Redirect(to)) => Some(Redirect { from, to }),
+                (Key::Tenant(_, TenantKey::Redirect(from)), Row::Redirect(to)) => Some((from, to)),
                 _ => None,
             })
-            .filter(|redirect| Some(redirect.from) != after)
+            .filter(|(from, _)| Some(*from) != after)
             .take(limit)
             .collect()
+    }
+
+    /// What a merged id leads to; None when it was never merged away.
+    pub fn redirect(&self, id: MemoryId) -> Option<MemoryId> {
+        match self.tables.get(&self.key(TenantKey::Redirect(id))) {
+            Some(Row::Redirect(to)) => Some(to),
+            _ => None,
+        }
     }
 
     /// Tombstones in id order after `after`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use waggle_memory::id::{LinkId, MemoryId};
 use waggle_memory::import::ImportRecords;
-use waggle_memory::record::Record;
+use waggle_memory::record::{MemoryRecord, Record};
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::transcript::Session;
 
@@ -14,7 +14,10 @@ use crate::error::CallError;
 /// Most bytes of one command, as records. The log takes 16 MiB.
 const COMMAND_BYTES_MAX: usize = 12 * 1024 * 1024;
 /// Sessions whose counts are settled at the end.
-const SESSIONS_MAX: usize = 10_000;
+const SESSIONS_MAX: usize = 4_000;
+/// Superseded memories that come once more at the end, and their bytes.
+const SUPERSEDED_MAX: usize = 2_000;
+const SUPERSEDED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Links that a refusal names.
 const DANGLING_SHOWN: usize = 20;
 
@@ -28,13 +31,17 @@ pub(super) struct Batch {
     /// Sessions of earlier commands: their counts are brought at the end, when everything that is counted is there.
     sessions: Vec<Session>,
     known: Arc<BTreeSet<MemoryId>>,
+    /// Memories that were superseded by one that comes later: they come once more at the end.
+    superseded: Vec<MemoryRecord>,
+    superseded_bytes: usize,
 }
 
 impl Batch {
     pub(super) fn is_full_with(&self, bytes: usize) -> bool {
         // The sessions come once more at the end.
-        self.records.len() + SESSIONS_MAX.min(self.sessions.len()) >= ImportRecords::RECORDS_MAX
-            || (!self.records.is_empty() && self.bytes + bytes > COMMAND_BYTES_MAX)
+        let at_the_end = self.sessions.len() + self.superseded.len();
+        self.records.len() + at_the_end >= ImportRecords::RECORDS_MAX
+            || (!self.records.is_empty() && self.bytes + bytes + self.superseded_bytes > COMMAND_BYTES_MAX)
     }
 
     pub(super) fn push(&mut self, record: Record, bytes: usize) {
@@ -52,19 +59,39 @@ impl Batch {
         if is_last {
             if self.is_second {
                 records.extend(std::mem::take(&mut self.sessions).into_iter().map(Record::Session));
+                let superseded = std::mem::take(&mut self.superseded).into_iter();
+                records.extend(superseded.map(|record| Record::Memory(Box::new(record))));
             }
             return records;
         }
         self.is_second = true;
+        records.iter().for_each(|record| self.remember_superseded(record));
         for record in &mut records {
             if let Record::Session(session) = record {
-                if self.sessions.len() < SESSIONS_MAX / 2 {
+                if self.sessions.len() < SESSIONS_MAX {
                     self.sessions.push(session.clone());
                 }
                 session.memory_count = 0;
             }
         }
         records
+    }
+
+    fn remember_superseded(&mut self, record: &Record) {
+        let Record::Memory(record) = record else { return };
+        let memory = &record.memory;
+        let comes_later = memory.superseded_by.is_some_and(|winner| !self.known.contains(&winner));
+        let own = MemoryRecord {
+            memory: memory.clone(),
+            evidence: Vec::new(),
+            versions: Vec::new(),
+        };
+        let bytes = own.bytes_about();
+        if comes_later && self.superseded.len() < SUPERSEDED_MAX && self.superseded_bytes + bytes < SUPERSEDED_BYTES_MAX
+        {
+            self.superseded_bytes += bytes;
+            self.superseded.push(own);
+        }
     }
 
     pub(super) fn last_bytes(&self) -> usize {
