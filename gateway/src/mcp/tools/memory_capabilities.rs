@@ -145,7 +145,10 @@ pub(super) fn result_schema(tool: &str) -> Value {
             "page": page,
         }),
         "delete_node" => json!("id label? deleted deleted_edges turns_kept receipt?"),
-        "export_graph_backup" | "export_markdown_vault" => json!(
+        "export_context_bundle" => json!(
+            "mode format node_count edge_count token_estimate truncation_flags[]? redactions? content content_json?"
+        ),
+        "export_graph_backup" | "export_graph_html" | "export_markdown_vault" => json!(
             "format node_count edge_count bytes redactions? schema_version? content_hash? content? uri? name? mime_type? \
              expires_at? file_name? hint?"
         ),
