@@ -42,7 +42,7 @@ async fn lists_about_the_past_show_every_entry_once_within_their_budget() {
         ),
         (
             "graph_diff",
-            json!({"since": "7d", "token_budget": 500}),
+            json!({"since": "2026-05-01", "token_budget": 500}),
             vec![("added_nodes", 30), ("deleted_nodes", 1), ("contradiction_edges", 1)],
         ),
         (
@@ -63,6 +63,7 @@ async fn lists_about_the_past_show_every_entry_once_within_their_budget() {
             assert!(page < 200, "{tool} ends");
             let result = gateway.call(&key, tool, arguments.clone()).await;
             let structured = &result["structuredContent"];
+            assert_ne!(result["isError"], true, "{tool}: {structured}");
             let size = structured.to_string().len().max(text_of(&result).len());
             assert!(size <= budget * 4, "{tool}: {size} bytes in {budget} tokens");
             for ((list, _), seen) in lists.iter().zip(&mut seen) {

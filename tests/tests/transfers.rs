@@ -24,7 +24,10 @@ impl World {
             std::fs::read_to_string(data.join("secrets/operator-key")).context("read the operator's key")?;
         Ok(Self {
             base: dev.mcp_url.trim_end_matches("/mcp").to_owned(),
-            http: reqwest::Client::builder().no_proxy().build()?,
+            http: {
+                waggle_tests::install_tls_provider();
+                reqwest::Client::builder().no_proxy().build()?
+            },
             operator_key: operator_key.trim().to_owned(),
             dev,
             _folder: folder,

@@ -112,10 +112,6 @@ impl Arguments {
         matches!(self.values.get(name), Some(Argument::Flag(true)))
     }
 
-    pub(crate) fn set_flag(&mut self, name: &'static str) {
-        self.values.insert(name, Argument::Flag(true));
-    }
-
     pub(crate) fn texts(&self, name: &str) -> &[String] {
         self.optional_texts(name).unwrap_or_default()
     }

@@ -29,7 +29,7 @@ use crate::http::transfer::base_url;
 use crate::limits::Cost;
 use crate::mcp::policy;
 use crate::mcp::result::Fitted;
-use crate::mcp::schema::{self, INSTRUCTIONS, ToolSet, ToolSpec};
+use crate::mcp::schema::{self, INSTRUCTIONS, ToolSet, ToolSpec, meant_arguments};
 use crate::mcp::tools::{ToolCall, get_stats};
 use crate::route::Call;
 
@@ -104,11 +104,8 @@ impl Mcp {
         caller.require(tool.scopes)?;
         let _pass = app.rates.enter(caller, tool.cost())?;
         let empty = Default::default();
-        let given = request.arguments.as_ref().unwrap_or(&empty);
-        let mut call = ToolCall::begin(app, caller, tool, given, request_id(context, asked)?)?;
-        if request.name == "debug_retrieval" {
-            call.arguments.set_flag("explain");
-        }
+        let given = meant_arguments(&request.name, request.arguments.as_ref().unwrap_or(&empty));
+        let mut call = ToolCall::begin(app, caller, tool, &given, request_id(context, asked)?)?;
         call.base_url = base_url(asked.parts);
         call.bounded = is_bounded(context)?;
         call.read_after = read_after(app, context, caller)?;

@@ -36,12 +36,16 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // Never shard, store, recall or federation: a gateway reaches them over the network only.
-    ("waggle-gateway", &["waggle-memory", "waggle-proto", "waggle-config"]),
+    (
+        "waggle-gateway",
+        &["waggle-memory", "waggle-proto", "waggle-config", "waggle-formats"],
+    ),
     // Recall for `waggle model`, memory and proto for the admin commands.
     (
         "waggle",
         &[
             "waggle-gateway",
+            "waggle-formats",
             "waggle-node",
             "waggle-config",
             "waggle-memory",

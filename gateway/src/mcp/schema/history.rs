@@ -13,7 +13,7 @@ const LIMIT: Field = Field::new(
         max: LIST_MAX as i64,
         default: Some(25),
     },
-    "Most entries",
+    "",
 );
 
 const DEPTH: Field = Field::new(
@@ -23,11 +23,11 @@ const DEPTH: Field = Field::new(
         max: DEPTH_MAX as i64,
         default: Some(2),
     },
-    "Link steps",
+    "",
 );
 
-const CONFIRM: Field = Field::new("confirm", FieldKind::Flag { default: false }, "Do it");
-const DRY_RUN: Field = Field::new("dry_run", FieldKind::Flag { default: false }, "Count only");
+const CONFIRM: Field = Field::new("confirm", FieldKind::Flag { default: false }, "");
+const DRY_RUN: Field = Field::new("dry_run", FieldKind::Flag { default: false }, "");
 
 const SCOPE_PART: FieldKind = FieldKind::Text {
     bytes_max: SCOPE_PART_BYTES_MAX,

@@ -11,7 +11,7 @@ fn tool_lists_fit_their_budgets() {
     let counts = ToolSet::ALL.map(|set| (set.path(), tokens(set)));
     assert!(tokens(ToolSet::All) <= 4_500, "{counts:?}");
     assert!(tokens(ToolSet::Core) <= 1_500, "{counts:?}");
-    assert!(tokens(ToolSet::ReadOnly) <= 2_200, "{counts:?}");
+    assert!(tokens(ToolSet::ReadOnly) <= 2_800, "{counts:?}");
     let core = TOOLS.iter().filter(|tool| tool.core).count();
     assert_eq!(core, 7);
 }
@@ -32,7 +32,28 @@ fn names_are_sorted_short_and_plain() {
 
 #[test]
 fn schemas_are_flat_and_complete() {
-    let shared = ["project", "agent_id", "session_id", "token_budget", "cursor"];
+    // Described once in the instructions, or said by the name alone.
+    let shared = [
+        "project",
+        "agent_id",
+        "session_id",
+        "token_budget",
+        "cursor",
+        "node_id",
+        "memory_id",
+        "max_depth",
+        "max_nodes",
+        "limit",
+        "include_invalidated",
+        "confirm",
+        "dry_run",
+        "source_id",
+        "target_id",
+        "max_topics",
+        "threshold",
+        "tags",
+        "weight",
+    ];
     for tool in &TOOLS {
         let schema = Value::Object(input_schema(tool));
         assert_eq!(schema["type"], "object");
@@ -45,7 +66,7 @@ fn schemas_are_flat_and_complete() {
             "oneOf",
             "allOf",
             "\"null\"",
-            "\"format\"",
+            "\"format\":\"",
             "nullable",
         ] {
             assert!(!text.contains(word), "{} has {word}", tool.name);

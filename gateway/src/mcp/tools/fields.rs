@@ -70,7 +70,7 @@ pub(crate) const BUDGET: &[Field] = &[TOKEN_BUDGET];
 
 const CURSOR: Field = Field::new("cursor", text(CURSOR_BYTES_MAX), "");
 
-pub(crate) const NODE_ID: &[Field] = &[Field::required("node_id", FieldKind::Id, "Id of the memory")];
+pub(crate) const NODE_ID: &[Field] = &[Field::required("node_id", FieldKind::Id, "")];
 
 pub(crate) const GET_RELATED: &[Field] = &[
     Field::new(
@@ -80,13 +80,9 @@ pub(crate) const GET_RELATED: &[Field] = &[
             max: DEPTH,
             default: Some(2),
         },
-        "Link steps",
+        "",
     ),
-    Field::new(
-        "include_invalidated",
-        FieldKind::Flag { default: false },
-        "Closed ones too",
-    ),
+    Field::new("include_invalidated", FieldKind::Flag { default: false }, ""),
 ];
 
 pub(crate) const DECOMPOSE: &[Field] = &[
@@ -101,7 +97,7 @@ pub(crate) const THRESHOLD: &[Field] = &[Field::new(
         max: 0.99,
         default: Some(0.85),
     },
-    "Least similarity",
+    "",
 )];
 
 pub(crate) const MAX_TOPICS: &[Field] = &[Field::new(
@@ -111,11 +107,11 @@ pub(crate) const MAX_TOPICS: &[Field] = &[Field::new(
         max: 100,
         default: Some(20),
     },
-    "Most topics",
+    "",
 )];
 
 pub(crate) const REPLAY: &[Field] = &[
-    Field::required("memory_id", FieldKind::Id, "Id of the memory"),
+    Field::required("memory_id", FieldKind::Id, ""),
     Field::new("depth", FieldKind::Depth, "reflects_on steps; default all"),
     Field::new("verbose", FieldKind::Flag { default: false }, "Long texts uncut"),
     Field::new("full", FieldKind::Flag { default: false }, "Whole turns"),
@@ -177,7 +173,7 @@ pub(crate) const QUERY_MORE: &[Field] = &[
             max: NODES_MAX as i64,
             default: Some(20),
         },
-        "Most memories",
+        "",
     ),
     Field::new(
         "max_depth",
@@ -186,7 +182,7 @@ pub(crate) const QUERY_MORE: &[Field] = &[
             max: DEPTH,
             default: Some(2),
         },
-        "Link steps",
+        "",
     ),
     Field::new(
         "expand_depth",
@@ -206,11 +202,7 @@ pub(crate) const QUERY_MORE: &[Field] = &[
         },
         "graph: memories; replay: turns",
     ),
-    Field::new(
-        "include_invalidated",
-        FieldKind::Flag { default: false },
-        "Closed ones too",
-    ),
+    Field::new("include_invalidated", FieldKind::Flag { default: false }, ""),
     Field::new("as_of", FieldKind::Time, "World as of then"),
     Field::new("known_at", FieldKind::Time, "As known then"),
     Field::new(
@@ -269,8 +261,8 @@ pub(crate) const RESOLVE: &[Field] = &[
 ];
 
 pub(crate) const STORE_EDGE: &[Field] = &[
-    Field::required("source_id", FieldKind::Id, "Source"),
-    Field::required("target_id", FieldKind::Id, "Target"),
+    Field::required("source_id", FieldKind::Id, ""),
+    Field::required("target_id", FieldKind::Id, ""),
     Field::required(
         "relationship",
         FieldKind::Word {
@@ -287,7 +279,7 @@ pub(crate) const STORE_EDGE: &[Field] = &[
             max: 1.0,
             default: Some(1.0),
         },
-        "Strength",
+        "",
     ),
 ];
 
@@ -310,7 +302,7 @@ pub(crate) const STORE_NODE: &[Field] = &[
             bytes_max: TAG_BYTES_MAX,
             empty: true,
         },
-        "Tags",
+        "",
     ),
     Field::new(
         "source_prompt",
@@ -422,7 +414,7 @@ pub(crate) const IMPORT_BACKUP: &[Field] = &[
 
 pub(crate) const IMPORT_DRY_RUN: &[Field] = &[DRY_RUN];
 
-const DRY_RUN: Field = Field::new("dry_run", FieldKind::Flag { default: false }, "Only tell");
+const DRY_RUN: Field = Field::new("dry_run", FieldKind::Flag { default: false }, "");
 
 /// Refused with the reason: the server opens no file by name.
 pub(crate) const IMPORT_PATHS: &[Field] = &[
@@ -486,7 +478,7 @@ pub(crate) const EXPORT_BUNDLE: &[Field] = &[
             max: 500,
             default: Some(25),
         },
-        "Most memories",
+        "",
     ),
 ];
 
