@@ -284,7 +284,7 @@ fn evidence_of(
     if evidence.is_empty() {
         evidence.push(by_author(id, scope, &importer.author, created));
     }
-    Ok((0..).zip(evidence).collect())
+    Ok((1..).zip(evidence).collect())
 }
 
 fn by_author(id: MemoryId, scope: &Scope, author: &Principal, at: waggle_memory::time::Millis) -> Evidence {

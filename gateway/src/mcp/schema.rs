@@ -547,7 +547,7 @@ pub(crate) static TOOLS: [ToolSpec; 30] = [
 ];
 
 /// Accepted names that no list shows.
-const NAME_ALIASES: &[(&str, ToolKind)] = &[
+pub(crate) const NAME_ALIASES: &[(&str, ToolKind)] = &[
     ("aggregate_graph", ToolKind::QueryGraph),
     ("assemble_context", ToolKind::PrimeContext),
     ("build_context", ToolKind::PrimeContext),

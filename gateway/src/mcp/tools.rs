@@ -32,6 +32,9 @@ mod store_node;
 mod timeline;
 mod update_node;
 
+#[cfg(test)]
+mod reference_page;
+
 use rmcp::model::JsonObject;
 use std::sync::Arc;
 use tokio::time::Instant;

@@ -82,10 +82,12 @@ fn limits(call: &ToolCall<'_>) -> Value {
 }
 
 /// Field names of an answer with their types: `?` may be missing, `[]` is a list.
-fn result_schema(tool: &str) -> Value {
+pub(super) fn result_schema(tool: &str) -> Value {
     let node = "id label content node_type tags[]? project? confidence? state? valid_from? valid_to? due? superseded_by? \
                 conflicts[]? updated_by? updated_at";
     let edge = "id source_id target_id relationship weight? confidence reason? state?";
+    let full_edge = "id source_id target_id relationship weight confidence origin reason? author created_at version \
+                     resolution? metadata";
     let full = "id tenant_id namespace project? agent_id? session_id? label content node_type tags[]? aliases[]? \
                 source_prompt? confidence state valid_from valid_to? due? recorded_at created_at updated_at version author \
                 superseded_by? conflicts[]? evidence_count evidence_records[]? embedding_status";
@@ -113,12 +115,13 @@ fn result_schema(tool: &str) -> Value {
              counts_by_node_type dry_run receipt?"
         ),
         "get_node_history" => json!({
-            "node": full,
+            "node": format!("{full} deleted? deleted_at? receipt? content_hash?"),
             "aliases[]": "text author added_at",
             "versions[]": "version recorded_at author? change? changed[]? label content node_type tags[]? valid_from valid_to? \
                  superseded_by?",
-            "evidence_records[]": "evidence_id kind turn_id? turn_index? source_role? source_text observed_at author",
-            "conflicts[]": format!("edge_id {edge}"),
+            "evidence_records[]": "evidence_id kind turn_id? turn_index? source_role? source_text \
+                 source_span_start? source_span_end? session_id? agent_id? observed_at author",
+            "conflicts[]": format!("edge_id {full_edge}"),
             "related_nodes[]": node,
             "edges[]": edge,
             "fields": "redirected_from? warnings[]?",
@@ -128,7 +131,8 @@ fn result_schema(tool: &str) -> Value {
             "fields": "since until generated_at counts warnings[]?",
             "added_nodes[] updated_nodes[] closed_nodes[]": node,
             "deleted_nodes[]": tombstone,
-            "created_edges[] contradiction_edges[] resolved_conflicts[]": edge,
+            "created_edges[] contradiction_edges[]": edge,
+            "resolved_conflicts[]": full_edge,
             "page": page,
         }),
         "list_conflicts" => json!({
@@ -141,24 +145,46 @@ fn result_schema(tool: &str) -> Value {
             "page": page,
         }),
         "delete_node" => json!("id label? deleted deleted_edges turns_kept receipt?"),
+        "export_context_bundle" => json!(
+            "mode format node_count edge_count token_estimate truncation_flags[]? redactions? content content_json?"
+        ),
+        "export_graph_backup" | "export_graph_html" | "export_markdown_vault" => json!(
+            "format node_count edge_count bytes redactions? schema_version? content_hash? content? uri? name? mime_type? \
+             expires_at? file_name? hint?"
+        ),
         "get_related" => {
             json!({"nodes[]": format!("{node} depth via_edge_id? strength"), "edges[]": edge, "page": page})
         }
         "get_stats" => json!(
             "total_nodes total_edges node_type_breakdown edge_type_breakdown open_conflicts closed_nodes total_sessions \
-             total_turns bytes embedding_status index_status most_connected_nodes[] most_recent_nodes[]"
+             total_turns bytes embedding_status index_status project_known most_connected_nodes[] \
+             most_recent_nodes[]"
         ),
         "get_topics" => json!({
             "fields": "total_clusters total_nodes computed_at warnings[]?",
             "clusters[]": "cluster_id label node_count top_tags[]? nodes[] {id label node_type} nodes_cut?",
             "page": page,
         }),
+        "import_graph_backup" => json!({
+            "fields": "format nodes_created nodes_updated nodes_unchanged edges_created edges_updated edges_unchanged \
+                 transcripts_created sessions_created tombstones_created dangling_edges_dropped conflict_count hash_verified \
+                 dry_run commands",
+            "conflicts[]": "record id reason fields",
+            "renamed[]?": "from to",
+        }),
+        "import_markdown_vault" => json!({
+            "fields": "nodes_created nodes_updated nodes_unchanged edges_created edges_updated edges_deleted \
+                 stub_nodes_created conflict_count dry_run",
+            "conflicts[]": "node_id path field base vault current reason hint",
+        }),
         "list_context_scopes" => {
             json!({"fields": "projects[] agent_ids[] session_ids[] namespaces[]? details[]", "page": page})
         }
-        "memory_capabilities" => {
-            json!({"fields": "server tenant_id author scopes[] paths[] limits error_codes[] tools[]", "page": page})
-        }
+        "memory_capabilities" => json!({
+            "fields": "server tenant_id author scopes[] paths[] limits retrieval_modes[] error_codes[]",
+            "tools[]": "name scopes[] allowed result?",
+            "page": page,
+        }),
         "memory_replay" => json!({
             "fields": "memory_id count partial depth_used depth_cap walk_truncated empty_reason",
             "entries[]": "transcript_id namespace session role turn_index shape created_at observed_at archived_at expires_at \
@@ -185,21 +211,19 @@ fn result_schema(tool: &str) -> Value {
             "fields": "query retrieval_mode interpreted? total_nodes_in_graph empty_reason? hint? warnings[]? explain? read_at",
             "nodes[]": format!("{node} score support? turn_ids[]? learned_later? outside_period? explain?"),
             "edges[]": edge,
-            "replay_hits[]": "turn_id session_id turn_index role text observed_at node_ids[]? score superseded? outside_period?",
+            "replay_hits[]": "turn_id session_id turn_index role text observed_at node_ids[]? score project? \
+                 superseded? outside_period? explain?",
             "fusion_hits[]": "rank kind id score",
             "conflicts[]": conflict,
             "page": page,
         }),
         "resolve_conflict" => json!({
             "fields": "resolved winner? resolution_note? resolved_at? resolved_by?",
-            "edge": edge,
+            "edge": full_edge,
             "source_node": node,
             "target_node": node,
         }),
-        "store_edge" => json!(
-            "id source_id target_id relationship weight confidence origin reason? author created_at version resolution? \
-             metadata created"
-        ),
+        "store_edge" => json!(format!("{full_edge} created")),
         "store_node" => json!({
             "fields": format!("{full} created dedup_reason? similarity? alias_added? aliases_full? scope_note?"),
             "conflicts[]": "edge_id relationship with state reason?",
