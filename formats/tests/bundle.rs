@@ -1,5 +1,7 @@
 //! Context bundles: what they show, and that they never exceed their budget.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod pages_support;
 
 use pages_support::*;

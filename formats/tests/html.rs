@@ -1,5 +1,7 @@
 //! The HTML page: self-contained, closed by its own policy, and data stays data.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod pages_support;
 
 use base64::Engine as _;

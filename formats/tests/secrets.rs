@@ -19,8 +19,9 @@ fn memory() -> MemoryRecord {
         .map(|seed| Draw::new(seed).memory())
         .find(|m| {
             let s = &m.memory.statement;
-            !(m.memory.aliases.is_empty() || m.evidence.is_empty() || m.versions.is_empty() || m.memory.tags.is_empty())
-                && !(s.claims.is_empty() || s.ends.is_empty())
+            let missing = m.memory.aliases.is_empty() || m.evidence.is_empty() || m.versions.is_empty();
+            let unread = m.memory.tags.is_empty() || s.claims.is_empty() || s.ends.is_empty();
+            !missing && !unread
         })
         .unwrap()
 }

@@ -1,5 +1,7 @@
 //! The vault, both ways: what is exported comes back without a change, and an edit is that edit and nothing else.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod pages_support;
 
 use std::collections::BTreeMap;

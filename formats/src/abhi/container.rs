@@ -11,6 +11,9 @@ use crate::limits::{
     ENCRYPTED_BYTES_MAX, FILE_BYTES_MAX, MANIFEST_BYTES_MAX, MEMBERS_MAX, RATIO_MAX, RECORD_BYTES_MAX,
 };
 
+/// Takes a line of a member and says whether reading goes on.
+type OnLine<'a, E> = dyn FnMut(&[u8], Place) -> Result<(), E> + 'a;
+
 /// Unpacked bytes that even a tiny member may have: our own exports of much repeated text must open.
 const SMALL_BYTES: u64 = 16 * 1024 * 1024;
 /// The end of a ZIP: 22 bytes and a comment.
@@ -165,7 +168,7 @@ impl<R: Read + Seek> Container<R> {
 
 /// What a ZIP of `packed` bytes may hold.
 fn unpacked_max(packed: u64) -> u64 {
-    packed.saturating_mul(RATIO_MAX).max(SMALL_BYTES).min(FILE_BYTES_MAX)
+    packed.saturating_mul(RATIO_MAX).clamp(SMALL_BYTES, FILE_BYTES_MAX)
 }
 
 /// Looks at the end of the ZIP before the library makes an entry for each member that the file claims to have.
@@ -214,11 +217,7 @@ impl Lines {
         }
     }
 
-    pub(super) fn push<E: From<ReadError>>(
-        &mut self,
-        chunk: &[u8],
-        on_line: &mut dyn FnMut(&[u8], Place) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(super) fn push<E: From<ReadError>>(&mut self, chunk: &[u8], on_line: &mut OnLine<'_, E>) -> Result<(), E> {
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() + piece.len() > RECORD_BYTES_MAX {
                 let limit = u64::try_from(RECORD_BYTES_MAX).unwrap_or(u64::MAX);
@@ -233,10 +232,7 @@ impl Lines {
     }
 
     /// The last line may lack its line feed.
-    pub(super) fn end<E: From<ReadError>>(
-        &mut self,
-        on_line: &mut dyn FnMut(&[u8], Place) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(super) fn end<E: From<ReadError>>(&mut self, on_line: &mut OnLine<'_, E>) -> Result<(), E> {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
         if !text.is_empty() {

@@ -410,7 +410,7 @@ impl World {
 impl World {
     /// An older export, or the one of this moment, with versions and texts that differ here and there.
     fn import(&mut self, strategy: u8, change: u8, keep: bool) -> Option<Command> {
-        let mut records = if change % 2 == 0 {
+        let mut records = if change.is_multiple_of(2) {
             self.older.clone()
         } else {
             self.records.clone()
@@ -435,13 +435,13 @@ impl World {
         }
         let prepared = Preparation {
             author: None,
-            project: (change % 5 == 0).then(|| "branch".to_owned()),
-            new_ids: change % 5 == 0,
+            project: change.is_multiple_of(5).then(|| "branch".to_owned()),
+            new_ids: change.is_multiple_of(5),
         };
         Some(Command::ImportRecords(Box::new(ImportRecords {
             tenant: tenant(),
             strategy: ImportStrategy::from_number(strategy)?,
-            await_vectors: change % 7 != 0,
+            await_vectors: !change.is_multiple_of(7),
             records: records
                 .into_iter()
                 .filter_map(|record| prepared.prepare(record))

@@ -230,9 +230,7 @@ fn kind(kind: &FieldKind) -> &'static str {
 fn default(kind: &FieldKind) -> String {
     let code = |value: &dyn std::fmt::Display| format!("`{value}`");
     match kind {
-        FieldKind::Text {
-            default: Some(text), ..
-        } if text.is_empty() => code(&"\"\""),
+        FieldKind::Text { default: Some(""), .. } => code(&"\"\""),
         FieldKind::Text {
             default: Some(text), ..
         }

@@ -263,7 +263,8 @@ mod tests {
 
     #[test]
     fn spans_that_overlap_or_touch_are_one() {
-        let cases: [(&[(u32, u32)], &[(u32, u32)]); 4] = [
+        type Spans<'a> = &'a [(u32, u32)];
+        let cases: [(Spans<'_>, Spans<'_>); 4] = [
             (&[(5, 9), (0, 5)], &[(0, 9)]),
             (&[(0, 4), (2, 3)], &[(0, 4)]),
             (&[(6, 8), (0, 4)], &[(0, 4), (6, 8)]),

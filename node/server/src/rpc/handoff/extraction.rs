@@ -70,7 +70,7 @@ pub(super) async fn extract_pair(call: &Call, scope: &Scope, members: &[TurnId])
 fn next_turns(rows: TenantRows<'_>, members: &[TurnId]) -> (Vec<Turn>, usize) {
     let (mut turns, mut user_bytes, mut assistant_bytes) = (Vec::new(), 0, 0);
     for (at, id) in members.iter().enumerate() {
-        if !rows.message_of(*id).is_some_and(|message| !message.extracted) {
+        if rows.message_of(*id).is_none_or(|message| message.extracted) {
             continue;
         }
         let Some(turn) = rows.turn(*id) else { continue };
