@@ -1,7 +1,7 @@
 //! Connects other programs to a gateway: their configuration files, edited in place, and the text that tells their agents
 //! how to use memory.
 //!
-//! Pure but for [`file`]: which files a client has follows from the environment as [`places`] was given it, and an edit is
+//! Pure but for [`mod@file`]: which files a client has follows from the environment as [`places`] was given it, and an edit is
 //! a function from text to text. Called by `waggle connect`, `waggle disconnect` and `waggle doctor`.
 
 pub(crate) mod clients;
