@@ -134,6 +134,13 @@ async fn a_walk_over_many_scopes_shows_each_once_and_agents_without_a_session() 
         "{}",
         answer.structured
     );
+    let turn = json!({
+        "user_message": "My token is ghp_abcdefghijklmnopqrstuvwxyz0123456789 for now.", "assistant_response": "",
+        "project": "p", "session_id": "s1",
+    });
+    client.call("observe_conversation", turn).await?.ok()?;
+    let scopes = client.call("list_context_scopes", json!({})).await?.ok()?;
+    ensure!(!scopes.text.contains("ghp_"), "a title tells a secret: {}", scopes.text);
     dev.stop()
 }
 
@@ -175,6 +182,44 @@ async fn a_secret_in_a_turn_is_in_no_memory_and_is_told() -> Result<()> {
         !answer.structured["stored_nodes"].to_string().contains("sk-"),
         "{}",
         answer.structured
+    );
+    dev.stop()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_at_once_all_arrive_when_nobody_names_a_version() -> Result<()> {
+    let (_folder, dev, client) = started().await?;
+    let stored = client
+        .call("store_node", said("The build takes 9 minutes", "p", "", ""))
+        .await?
+        .ok()?;
+    let id = stored.str("id")?.to_owned();
+    let mut writers = tokio::task::JoinSet::new();
+    for number in 0..12 {
+        let (client, id) = (client.clone(), id.clone());
+        writers.spawn(async move {
+            let change = json!({ "node_id": id, "content": format!("The build takes {number} minutes") });
+            client.call("update_node", change).await?.ok().map(drop)
+        });
+    }
+    while let Some(written) = writers.join_next().await {
+        written??;
+    }
+    let history = client
+        .call("get_node_history", json!({ "node_id": id, "token_budget": 20_000 }))
+        .await?
+        .ok()?;
+    ensure!(
+        history.structured["node"]["version"] == 13,
+        "{}",
+        history.structured["node"]
+    );
+    let stale = json!({ "node_id": id, "content": "The build takes long", "expected_version": 1 });
+    let refused = client.call("update_node", stale).await?;
+    ensure!(
+        refused.structured["error_code"] == "version_conflict",
+        "{}",
+        refused.structured
     );
     dev.stop()
 }

@@ -59,10 +59,13 @@ pub(crate) async fn late_vectors(
         }
         go_on = true;
         for (shard, tenant) in waiting.clone() {
-            if stop.is_cancelled() {
-                return;
-            }
-            match attach_batch(&engine, shard, &tenant).await {
+            // Long texts take their time, and nobody waits for them at the end: they are found again at the next start.
+            let attached = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                attached = attach_batch(&engine, shard, &tenant) => attached,
+            };
+            match attached {
                 Ok(Attached::All) => {
                     waiting.remove(&(shard, tenant));
                 }

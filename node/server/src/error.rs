@@ -50,6 +50,11 @@ impl CallError {
         Self::new(Code::FailedPrecondition, Family::Rejected, "confirm_required", why)
     }
 
+    /// Whether somebody else changed the memory between reading it and proposing.
+    pub(crate) fn is_version_conflict(&self) -> bool {
+        self.detail.code == "version_conflict"
+    }
+
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
         Self::from(Rejection::NotFound {
             what: leaked(what),

@@ -40,6 +40,8 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: ReplayRequest) -> Resu
     let depth = request.depth.unwrap_or(DEPTH_CAP).min(DEPTH_CAP);
     call.linearize().await?;
     call.read(move |_, rows| {
+        // A merged id leads to what took it in.
+        let start = rows.follow(start);
         if rows.memory(start).is_none() {
             return Ok(ReplayReply {
                 depth_cap: DEPTH_CAP,

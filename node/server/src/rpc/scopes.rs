@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use waggle_memory::extract::secrets::find_secrets;
 use waggle_memory::scope::name_key;
 use waggle_memory::tables::typed::TenantRows;
 use waggle_memory::transcript::{Project, Session};
@@ -85,11 +86,22 @@ fn project_info(project: Project) -> ProjectInfo {
     }
 }
 
+/// First words of a conversation may hold a secret, and lists are read by more people than turns are.
+fn shown_title(title: String) -> String {
+    match find_secrets(&title).first() {
+        None => title,
+        Some(secret) => {
+            let before = title.get(..secret.start).unwrap_or_default();
+            format!("{before}{}", secret.kind.mark())
+        }
+    }
+}
+
 fn session_info(session: Session) -> SessionInfo {
     SessionInfo {
         project: session.project,
         session_id: session.session_id,
-        title: session.title,
+        title: shown_title(session.title),
         turns: u64::from(session.turn_count),
         memories: u64::from(session.memory_count),
         first_used_at: session.first_used_at.0,

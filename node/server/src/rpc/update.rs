@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use waggle_memory::command::{Command, UpdateMemory};
 use waggle_memory::extract::RULES_VERSION;
+use waggle_memory::id::MemoryId;
 use waggle_memory::memory::Memory;
 use waggle_memory::outcome::Outcome;
 use waggle_memory::read::{StatementInput, read_statement};
@@ -17,6 +18,9 @@ use crate::engine::Engine;
 use crate::error::CallError;
 use crate::plan;
 
+/// Most attempts of one update against others at the same memory; then the caller hears of the conflict.
+const ATTEMPTS_MAX: u32 = 64;
+
 pub(super) async fn handle(engine: &Arc<Engine>, request: UpdateMemoryRequest) -> Result<UpdateMemoryReply, CallError> {
     let call = Call::new(engine, request.context.clone())?;
     let id = wire::memory_id("node_id", &request.id)?;
@@ -26,20 +30,28 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: UpdateMemoryRequest) -
     if let Some(content) = &request.content {
         check_text("content", content, CONTENT_BYTES_MAX)?;
     }
-    call.linearize().await?;
-    let current = call
-        .read(move |_, rows| {
-            rows.resolved(id)
-                .ok_or_else(|| CallError::not_found("memory", &id.to_string()))
-        })
-        .await?;
-    let (command, near) = planned(&call, request, current).await?;
-    let written = call.propose(Command::UpdateMemory(Box::new(command))).await?;
+    let mut attempt = 0;
+    let (outcome, near) = loop {
+        attempt += 1;
+        // Each attempt has a request id of its own: a repetition of the call meets the refused ones again, and then the
+        // one that was accepted.
+        let step = if request.expected_version.is_some() {
+            call.clone()
+        } else {
+            call.step(attempt)
+        };
+        match update_once(&step, request.clone(), id).await {
+            // Whoever names no version means the newest, also when others write at the same time.
+            Err(error)
+                if error.is_version_conflict() && request.expected_version.is_none() && attempt < ATTEMPTS_MAX => {}
+            done => break done?,
+        }
+    };
     let Outcome::Updated {
         id,
         previous_version,
         conflicts,
-    } = written.outcome
+    } = outcome
     else {
         return Err(CallError::halted(
             "update a memory",
@@ -58,6 +70,24 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: UpdateMemoryRequest) -
         })
     })
     .await
+}
+
+/// Reads the memory, plans the change and proposes it.
+async fn update_once(
+    call: &Call,
+    request: UpdateMemoryRequest,
+    id: MemoryId,
+) -> Result<(Outcome, Vec<plan::Near>), CallError> {
+    call.linearize().await?;
+    let current = call
+        .read(move |_, rows| {
+            rows.resolved(id)
+                .ok_or_else(|| CallError::not_found("memory", &id.to_string()))
+        })
+        .await?;
+    let (command, near) = planned(call, request, current).await?;
+    let written = call.propose(Command::UpdateMemory(Box::new(command))).await?;
+    Ok((written.outcome, near))
 }
 
 async fn planned(
