@@ -152,7 +152,7 @@ async fn one_client(
 
 /// A store that was committed with its text only, because the encoder had more to do than the budget allows.
 fn awaits_vector(answer: &Value) -> bool {
-    answer["awaits_vector"] == true
+    answer["embedding_status"] == "pending"
 }
 
 /// Waits until no memory awaits its vector; nothing when the server does not tell.
