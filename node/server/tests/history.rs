@@ -3,112 +3,48 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tasks of a test end with it")]
 
-use std::sync::Arc;
-use std::time::Duration;
+mod support;
 
-use hyper_util::rt::TokioIo;
 use prost::Message;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::ReceiverStream;
-use tokio_util::sync::CancellationToken;
-use tonic::transport::{Channel, Endpoint, Server};
+use tonic::transport::Channel;
 use tonic::{Code, Status};
-use waggle_config::runtime::clock::System;
 use waggle_memory::kind::{Kind, Relationship};
-use waggle_memory::meta::{ClusterId, NodeId};
-use waggle_node::{EngineOptions, Identity, Node, NodeOptions};
 use waggle_proto::wire::clear_request::What;
 use waggle_proto::wire::history_service_client::HistoryServiceClient;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::*;
-use waggle_shard::Settings;
-use waggle_store::{Start, StoreOptions};
 
-/// One node with one shard, and clients of its services.
+use support::Hosted;
+
+/// A node and clients of its services.
 struct Running {
-    folder: tempfile::TempDir,
-    node: Node,
-    stop: CancellationToken,
-    served: tokio::task::JoinHandle<()>,
+    hosted: Hosted,
     memory: MemoryServiceClient<Channel>,
     history: HistoryServiceClient<Channel>,
-    shard: u32,
 }
 
 impl Running {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let identity = Identity {
-            cluster: ClusterId([7; 16]),
-            node: NodeId(1),
-        };
-        let mut store = StoreOptions::development(Start::Fresh(identity));
-        store.reserve_bytes = 0;
-        let options = NodeOptions {
-            data_dir: folder.path().join("store"),
-            store,
-            identity,
-            shard_count: 1,
-            first_start: true,
-            raft: Settings::default(),
-            engine: EngineOptions::default(),
-        };
-        let node = Node::start(options, Arc::new(System::new())).await.unwrap();
-        let shard = node.placement().slots[0].0;
-        let (send, receive) = tokio::sync::mpsc::channel(16);
-        let incoming = ReceiverStream::new(receive).map(Ok::<_, std::io::Error>);
-        let services = node.services();
-        let stop = CancellationToken::new();
-        let ended = stop.clone().cancelled_owned();
-        let served = tokio::spawn(async move {
-            let server = Server::builder()
-                .add_service(services.memory())
-                .add_service(services.history());
-            server.serve_with_incoming_shutdown(incoming, ended).await.unwrap();
-        });
-        let connector = tower::service_fn(move |_: http::Uri| {
-            let send = send.clone();
-            async move {
-                let (server, client) = tokio::io::duplex(1 << 18);
-                send.send(server).await.map_err(std::io::Error::other)?;
-                Ok::<_, std::io::Error>(TokioIo::new(client))
-            }
-        });
-        let channel = Endpoint::from_static("http://node.test").connect_with_connector_lazy(connector);
+        let hosted = Hosted::start().await;
         Self {
-            folder,
-            node,
-            stop,
-            served,
-            memory: MemoryServiceClient::new(channel.clone()),
-            history: HistoryServiceClient::new(channel),
-            shard,
+            memory: MemoryServiceClient::new(hosted.channel.clone()),
+            history: HistoryServiceClient::new(hosted.channel.clone()),
+            hosted,
         }
     }
 
     async fn end(self) {
         let Self {
-            folder,
-            node,
-            stop,
-            served,
-            ..
+            hosted,
+            memory,
+            history,
         } = self;
-        stop.cancel();
-        served.await.unwrap();
-        node.shutdown(Duration::from_secs(20)).await.unwrap();
-        folder.close().unwrap();
+        drop((memory, history));
+        hosted.end().await;
     }
 
     fn context(&self, request_id: &str) -> Option<CallContext> {
-        Some(CallContext {
-            tenant: "acme".to_owned(),
-            principal: "key:a".to_owned(),
-            shard: self.shard,
-            placement_version: 1,
-            request_id: request_id.to_owned(),
-            arguments_fingerprint: 1,
-        })
+        Some(self.hosted.context(request_id))
     }
 
     async fn store(&mut self, scope: Scope, content: &str) -> Vec<u8> {
