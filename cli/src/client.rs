@@ -20,8 +20,6 @@ use refusal::refused;
 
 /// A little more than the longest call of a gateway.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(55);
-/// As long as a gateway lets a whole graph go out, and a little more.
-const FETCH_TIME_MAX: Duration = Duration::from_secs(620);
 
 /// As long as a gateway lets a whole graph go in or out, and a little more.
 const TRANSFER_TIME_MAX: Duration = Duration::from_secs(620);
@@ -195,28 +193,6 @@ impl Client {
             let status = response.status().as_u16();
             let text = response.text().await.map_err(|error| self.unreachable(&error))?;
             Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
-        })
-    }
-
-    /// Streams an answer to `out`.
-    pub(crate) fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<()> {
-        block_on(async {
-            let request = self
-                .http
-                .get(self.address(path))
-                .timeout(FETCH_TIME_MAX)
-                .bearer_auth(&self.key);
-            let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
-            let status = response.status().as_u16();
-            if !(200..300).contains(&status) {
-                let text = response.text().await.map_err(|error| self.unreachable(&error))?;
-                let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-                return Err(refused(&body, status, &format!("{} answered {status}", self.base)).into());
-            }
-            while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
-                out.write_all(&piece).context("write what was fetched")?;
-            }
-            out.flush().context("write what was fetched")
         })
     }
 

@@ -87,17 +87,17 @@ pub(super) fn export(client: &Client, args: &Args, scope: &Scope) -> Result<Expo
 
 fn fetch_checkpoint(client: &Client, scope: &Scope, out: &mut File) -> anyhow::Result<()> {
     // Texts that look like a credential are replaced, or a transcript that held one could never be checkpointed.
-    let mut path = "/api/graph/export?format=abhi&secrets=redact".to_owned();
-    for (name, value) in scope_fields(scope) {
-        path.push_str(&format!("&{name}={}", encoded(value)));
-    }
-    client.fetch(
-        &path,
-        &mut Bounded {
-            out,
-            left: CHECKPOINT_BYTES_MAX,
-        },
-    )
+    let mut query = vec![("format", "abhi".to_owned()), ("secrets", "redact".to_owned())];
+    query.extend(
+        scope_fields(scope)
+            .into_iter()
+            .map(|(name, value)| (name, value.to_owned())),
+    );
+    let mut out = Bounded {
+        out,
+        left: CHECKPOINT_BYTES_MAX,
+    };
+    client.download("/api/graph/export", &query, &mut out)
 }
 
 /// A session is all of it, whoever spoke in it; without one the agent counts.
@@ -255,18 +255,6 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// A value inside the query of an address.
-fn encoded(value: &str) -> String {
-    let mut text = String::new();
-    for byte in value.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(char::from(byte)),
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,19 +282,6 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_checkpointed_whoever_spoke_in_it() {
-        assert_eq!(
-            scope_fields(&scope("p", "a", "s")),
-            [("project", "p"), ("session_id", "s")]
-        );
-        assert_eq!(
-            scope_fields(&scope("p", "a", "")),
-            [("project", "p"), ("agent_id", "a")]
-        );
-        assert_eq!(encoded("team/pay ü&a=b"), "team%2Fpay%20%C3%BC%26a%3Db");
-    }
-
-    #[test]
     fn files_are_written_whole_and_hashed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.txt");
@@ -321,5 +296,17 @@ mod tests {
         let mut out = tempfile::tempfile().expect("a file");
         let mut bounded = Bounded { out: &mut out, left: 3 };
         assert!(bounded.write_all(b"abc").is_ok() && bounded.write_all(b"d").is_err());
+    }
+
+    #[test]
+    fn a_session_is_checkpointed_whoever_spoke_in_it() {
+        assert_eq!(
+            scope_fields(&scope("p", "a", "s")),
+            [("project", "p"), ("session_id", "s")]
+        );
+        assert_eq!(
+            scope_fields(&scope("p", "a", "")),
+            [("project", "p"), ("agent_id", "a")]
+        );
     }
 }
