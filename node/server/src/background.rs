@@ -59,13 +59,10 @@ pub(crate) async fn late_vectors(
         }
         go_on = true;
         for (shard, tenant) in waiting.clone() {
-            // Long texts take their time, and nobody waits for them at the end: they are found again at the next start.
-            let attached = tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                attached = attach_batch(&engine, shard, &tenant) => attached,
-            };
-            match attached {
+            if stop.is_cancelled() {
+                return;
+            }
+            match attach_batch(&engine, shard, &tenant, &stop).await {
                 Ok(Attached::All) => {
                     waiting.remove(&(shard, tenant));
                 }
@@ -91,7 +88,12 @@ enum Attached {
 }
 
 /// Embeds some waiting items of a tenant.
-async fn attach_batch(engine: &Arc<Engine>, shard: ShardId, tenant: &TenantId) -> Result<Attached, CallError> {
+async fn attach_batch(
+    engine: &Arc<Engine>,
+    shard: ShardId,
+    tenant: &TenantId,
+    stop: &CancellationToken,
+) -> Result<Attached, CallError> {
     let reading = tenant.clone();
     let texts = engine
         .blocking(move |engine| engine.with_rows(shard, &reading, |rows| Ok(waiting_texts(rows))))
@@ -100,7 +102,14 @@ async fn attach_batch(engine: &Arc<Engine>, shard: ShardId, tenant: &TenantId) -
         return Ok(Attached::All);
     }
     let (items, texts): (Vec<(Item, u32)>, Vec<String>) = texts.into_iter().map(|(i, v, t)| ((i, v), t)).unzip();
-    let Some(vectors) = engine.embedder.late(texts).await else {
+    // Long texts take their time, and nobody waits for them at the end: they are found again at the next start. Only this
+    // wait is given up; a read that was dropped would still hold the node.
+    let vectors = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Ok(Attached::None),
+        vectors = engine.embedder.late(texts) => vectors,
+    };
+    let Some(vectors) = vectors else {
         return Ok(Attached::None);
     };
     let items = items

@@ -1,7 +1,11 @@
 //! A whole node with one shard for the tests of its calls, reached over gRPC in memory.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
-#![allow(clippy::disallowed_methods, reason = "tasks of a test end with it")]
+#![allow(
+    clippy::disallowed_methods,
+    dead_code,
+    reason = "tasks of a test end with it; each uses a part"
+)]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint, Server};
 use waggle_config::runtime::clock::System;
-use waggle_memory::meta::{ClusterId, NodeId};
+use waggle_memory::meta::{ClusterId, NodeId, ShardId};
 use waggle_node::{EngineOptions, Identity, Node, NodeOptions};
 use waggle_proto::wire::CallContext;
 use waggle_shard::Settings;
@@ -80,6 +84,11 @@ impl Hosted {
         }
     }
 
+    /// The shard of every tenant.
+    pub(crate) fn shard(&self) -> ShardId {
+        ShardId(self.shard)
+    }
+
     /// A call of the tenant `acme`.
     pub(crate) fn context(&self, request_id: &str) -> CallContext {
         CallContext {
@@ -94,6 +103,11 @@ impl Hosted {
 
     /// Clients must be gone before.
     pub(crate) async fn end(self) {
+        self.end_and_keep().await.close().unwrap();
+    }
+
+    /// The same; gives the folder with the data in `store`.
+    pub(crate) async fn end_and_keep(self) -> tempfile::TempDir {
         let Self {
             channel,
             folder,
@@ -106,6 +120,6 @@ impl Hosted {
         stop.cancel();
         served.await.unwrap();
         node.shutdown(Duration::from_secs(20)).await.unwrap();
-        folder.close().unwrap();
+        folder
     }
 }
