@@ -12,6 +12,7 @@ use waggle_config::certificates::{self, Role, Subject};
 use waggle_config::peer_tls::PeerTls;
 use waggle_config::runtime::clock::System;
 use waggle_memory::id::TenantId;
+use waggle_memory::kind::Kind;
 use waggle_memory::meta::Slot;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
@@ -66,12 +67,17 @@ impl Nodes {
             id: 1,
         };
         let files = certificates::files(&running.data.join("certificates"), subject);
-        let tls = PeerTls::load(files, Role::Gateway, Arc::new(System::new())).context("read a gateway's certificate")?;
+        let tls =
+            PeerTls::load(files, Role::Gateway, Arc::new(System::new())).context("read a gateway's certificate")?;
         let mut random = [0; 4];
         getrandom::fill(&mut random).context("get randomness")?;
         let mut nodes = Self {
             tls,
-            addresses: running.nodes.iter().map(|node| (node.id, node.address.clone())).collect(),
+            addresses: running
+                .nodes
+                .iter()
+                .map(|node| (node.id, node.address.clone()))
+                .collect(),
             pids: running.pids(),
             placement: wire::Placement::default(),
             leaders: HashMap::new(),
@@ -165,10 +171,15 @@ impl Nodes {
                     scope: Some(scope()),
                     label,
                     content,
+                    kind: u32::from(Kind::Fact.number()),
                     ..Default::default()
                 };
                 async move {
-                    let reply = client.store_memory(request).await.context("fill a tenant")?.into_inner();
+                    let reply = client
+                        .store_memory(request)
+                        .await
+                        .context("fill a tenant")?
+                        .into_inner();
                     let memory = reply.stored.and_then(|stored| stored.memory);
                     anyhow::Ok(memory.context("an answer without a memory")?.id)
                 }
