@@ -55,10 +55,22 @@ pub(crate) struct Known {
     pub(crate) key_file: Option<PathBuf>,
 }
 
+#[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
     base: String,
     key: String,
+}
+
+impl Client {
+    /// For an administrator whose key is in a file.
+    pub(crate) fn for_admin(base: &str, key_file: &std::path::Path) -> Result<Self> {
+        Ok(Self {
+            http: http(base)?,
+            base: base.to_owned(),
+            key: identity::read_secret(key_file)?,
+        })
+    }
 }
 
 impl ClientArgs {

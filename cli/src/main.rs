@@ -44,6 +44,15 @@ enum Command {
     Node(roles::node::Args),
     /// Start a gateway: agents reach it by MCP, administrators by REST.
     Gateway(roles::gateway::Args),
+    /// Make a cluster and let nodes into it.
+    #[command(subcommand)]
+    Cluster(commands::cluster::Verb),
+    /// List nodes; drain, resume and decommission them.
+    #[command(subcommand)]
+    Nodes(commands::nodes::Verb),
+    /// List shards, move their leaders, compare their replicas.
+    #[command(subcommand)]
+    Shard(commands::shard::Verb),
     /// Show the gateway and the nodes that it knows, on one screen.
     Status(commands::status::Args),
     /// Make and list tenants.
@@ -110,6 +119,9 @@ fn main() -> ExitCode {
         Command::Dev(args) => roles::dev::run(args),
         Command::Node(args) => roles::node::run(args),
         Command::Gateway(args) => roles::gateway::run(args),
+        Command::Cluster(verb) => commands::cluster::run(verb),
+        Command::Nodes(verb) => commands::nodes::run(verb),
+        Command::Shard(verb) => commands::shard::run(verb),
         Command::Status(args) => commands::status::run(args),
         Command::Tenant(verb) => commands::tenant::run(verb),
         Command::Key(verb) => commands::key::run(verb),

@@ -108,7 +108,7 @@ impl Gateway {
             dir: options.spool_dir.clone(),
             source,
         })?;
-        let cluster = Arc::new(Cluster::new(options.nodes));
+        let cluster = Arc::new(Cluster::new(options.nodes, options.connect));
         let is_local = |address: Option<SocketAddr>| address.is_some_and(|address| address.ip().is_loopback());
         let app = App {
             auth: Auth::new(Arc::clone(&cluster), options.pepper.clone(), Arc::clone(&options.clock)),
@@ -175,7 +175,8 @@ impl Gateway {
             }
         };
         let sweep = sweep_uploads(&self.app, &shutdown);
-        tokio::join!(announce, public, admin, sweep);
+        let watch = self.app.cluster.watch(&shutdown);
+        tokio::join!(announce, public, admin, sweep, watch);
         self.abandon.cancel();
         Ok(())
     }

@@ -9,6 +9,7 @@ mod message;
 
 pub(crate) mod admin;
 pub(crate) mod api;
+mod cluster;
 pub(crate) mod handoff;
 pub(crate) mod health;
 pub(crate) mod keys;

@@ -22,6 +22,7 @@ mod transfer;
 
 pub mod error_codes;
 pub mod handoff;
+pub mod join_token;
 pub mod keys;
 
 mod http;
@@ -34,4 +35,4 @@ pub use auth::OPERATOR_TENANT;
 pub use mcp::overview::overview;
 pub use mcp::policy::POLICY as MEMORY_POLICY;
 pub use mcp::schema::{ToolSet, tool_list_bytes};
-pub use options::{GatewayOptions, Listen, Secret};
+pub use options::{Connect, GatewayOptions, Listen, Secret};

@@ -48,6 +48,32 @@ impl Listen {
     }
 }
 
+/// Opens a channel to a node that the gateway learns of while it runs.
+#[derive(Clone)]
+pub struct Connect(Arc<dyn Fn(NodeId, &str) -> Result<Channel, String> + Send + Sync>);
+
+impl Connect {
+    /// With a function of the node and its address (host:port).
+    pub fn by(open: impl Fn(NodeId, &str) -> Result<Channel, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(open))
+    }
+
+    /// For a cluster of one process: there is nothing to learn.
+    pub fn nowhere() -> Self {
+        Self::by(|node, _| Err(format!("this process has no way to {node}")))
+    }
+
+    pub(crate) fn open(&self, node: NodeId, address: &str) -> Result<Channel, String> {
+        (self.0)(node, address)
+    }
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connect")
+    }
+}
+
 /// Everything that a gateway is told.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
@@ -66,8 +92,10 @@ pub struct GatewayOptions {
     pub pepper: Secret,
     /// Keys cursors and read points; the same on every gateway.
     pub cluster_secret: Secret,
-    /// How to reach each node.
+    /// How to reach the nodes that are asked first.
     pub nodes: Vec<(NodeId, Channel)>,
+    /// How to reach those that they tell of.
+    pub connect: Connect,
     pub limits: CallLimits,
     /// Rate limits also for keys that are marked unlimited.
     pub limits_for_all: bool,

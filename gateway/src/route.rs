@@ -1,6 +1,11 @@
 //! The way to the node that owns a tenant: tenant -> slot -> shard -> replica, with retries decided in one place, by
 //! error family. A retried call carries the same request id, so that it cannot happen twice.
 
+mod nodes;
+mod shards;
+mod watch;
+
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,13 +14,12 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use parking_lot::RwLock;
 use prost::Message;
-use std::collections::HashMap;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 use waggle_config::limits::RPC_BYTES_MAX;
 use waggle_memory::id::TenantId;
-use waggle_memory::meta::{NodeId, Slot};
+use waggle_memory::meta::{NodeId, ShardId, Slot};
 use waggle_proto::wire::error_detail::Family;
 use waggle_proto::wire::history_service_client::HistoryServiceClient;
 use waggle_proto::wire::insight_service_client::InsightServiceClient;
@@ -27,13 +31,21 @@ use waggle_proto::wire::{self, CallContext, ErrorDetail};
 
 use crate::auth::Caller;
 use crate::fault::Fault;
+use crate::options::Connect;
+use nodes::Nodes;
 
 /// Attempts of one call, first one included.
-const ATTEMPTS_MAX: usize = 12;
+const ATTEMPTS_MAX: usize = 24;
 const PAUSE_MIN: Duration = Duration::from_millis(15);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// A node that asks for more patience than this, such as one with a full disk, is believed: the caller waits, not we.
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
+/// Hints in a row that are followed without a pause: more of them contradict each other.
+const HINTS_MAX: usize = 6;
+/// A call that is not answered for this long makes us ask the other replicas whether its node leads at all.
+const SUSPICIOUS_AFTER: Duration = Duration::from_millis(1_000);
+/// How long one node may take to answer for the meta shard before another one is asked.
+const META_ATTEMPT_MAX: Duration = Duration::from_millis(1_000);
 /// A credential is checked within this time or the request is refused as unavailable.
 const META_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -49,11 +61,12 @@ pub(crate) struct Call {
 
 /// Placement, and a channel to each node.
 pub(crate) struct Cluster {
-    nodes: Vec<(NodeId, Channel)>,
+    nodes: Nodes,
     placement: ArcSwapOption<wire::Placement>,
     /// The node that answered last, by shard. A hint only.
     leaders: RwLock<HashMap<u32, NodeId>>,
-    meta_node: AtomicUsize,
+    /// Counts questions that any node may answer, so that they go to all in turn.
+    turn: AtomicUsize,
 }
 
 /// What to do after a failed attempt.
@@ -64,16 +77,30 @@ enum Next {
         pause: Duration,
         refresh: bool,
         certain: bool,
+        /// Who leads, if the node said so.
+        leader: Option<NodeId>,
     },
 }
 
+impl Next {
+    /// Nothing was done, and somebody may have an answer in a moment.
+    const fn soon() -> Self {
+        Self::Retry {
+            pause: PAUSE_MIN,
+            refresh: true,
+            certain: false,
+            leader: None,
+        }
+    }
+}
+
 impl Cluster {
-    pub(crate) fn new(nodes: Vec<(NodeId, Channel)>) -> Self {
+    pub(crate) fn new(seeds: Vec<(NodeId, Channel)>, connect: Connect) -> Self {
         Self {
-            nodes,
+            nodes: Nodes::new(seeds, connect),
             placement: ArcSwapOption::empty(),
             leaders: RwLock::new(HashMap::new()),
-            meta_node: AtomicUsize::new(0),
+            turn: AtomicUsize::new(0),
         }
     }
 
@@ -204,27 +231,42 @@ impl Cluster {
                 request_id: call.request_id.clone(),
                 arguments_fingerprint: call.fingerprint,
             };
-            let status = match tokio::time::timeout(left, send(channel, context, left)).await {
-                Ok(Ok(response)) => {
-                    self.remember_leader(shard, node);
-                    return Ok(response.into_inner());
-                }
-                Ok(Err(status)) => status,
-                Err(_) => {
-                    possibly_done = true;
-                    break;
-                }
+            let next = tokio::select! {
+                answer = tokio::time::timeout(left, send(channel, context, left)) => match answer {
+                    Ok(Ok(response)) => {
+                        self.remember_leader(shard, node);
+                        return Ok(response.into_inner());
+                    }
+                    Ok(Err(status)) => judge(&status),
+                    Err(_) => {
+                        possibly_done = true;
+                        break;
+                    }
+                },
+                leader = self.leads_elsewhere(&placement, shard, node) => Next::Retry {
+                    pause: Duration::ZERO,
+                    refresh: false,
+                    certain: false,
+                    leader: Some(leader),
+                },
             };
-            match judge(&status) {
+            match next {
                 Next::GiveUp(fault) => return Err(fault),
                 Next::Retry {
                     pause,
                     refresh,
                     certain,
+                    leader,
                 } => {
                     possibly_done |= !certain;
                     self.forget_leader(shard, node);
-                    let pause = pause.max(backoff(attempt));
+                    let pause = match leader.filter(|leader| *leader != node) {
+                        Some(leader) if self.nodes.get(leader).is_some() && attempt < HINTS_MAX => {
+                            self.remember_leader(shard, leader);
+                            pause
+                        }
+                        _ => pause.max(backoff(attempt)),
+                    };
                     if call.deadline.saturating_duration_since(Instant::now()) <= pause {
                         break;
                     }
@@ -255,22 +297,31 @@ impl Cluster {
         F: Future<Output = Result<Response<R>, Status>>,
     {
         for attempt in 0..ATTEMPTS_MAX {
-            let at = self.meta_node.load(Ordering::Relaxed) % self.nodes.len().max(1);
             let left = deadline.saturating_duration_since(Instant::now());
-            let Some((_, channel)) = self.nodes.get(at).filter(|_| !left.is_zero()) else {
+            let Some((node, channel)) = self.meta_replica(attempt).filter(|_| !left.is_zero()) else {
                 break;
             };
-            let client = MetaServiceClient::new(channel.clone()).max_decoding_message_size(RPC_BYTES_MAX);
-            let status = match tokio::time::timeout(left, send(client, left)).await {
-                Ok(Ok(response)) => return Ok(response.into_inner()),
-                Ok(Err(status)) => status,
-                Err(_) => break,
+            let client = MetaServiceClient::new(channel).max_decoding_message_size(RPC_BYTES_MAX);
+            let patience = left.min(META_ATTEMPT_MAX);
+            let next = match tokio::time::timeout(patience, send(client, left)).await {
+                Ok(Ok(response)) => {
+                    self.remember_leader(ShardId::META.0, node);
+                    return Ok(response.into_inner());
+                }
+                Ok(Err(status)) => judge(&status),
+                Err(_) => Next::soon(),
             };
-            match judge(&status) {
+            match next {
                 Next::GiveUp(fault) => return Err(fault),
-                Next::Retry { pause, .. } => {
-                    self.meta_node.store(at + 1, Ordering::Relaxed);
-                    let pause = pause.max(backoff(attempt));
+                Next::Retry { pause, leader, .. } => {
+                    self.forget_leader(ShardId::META.0, node);
+                    let pause = match leader.filter(|leader| *leader != node) {
+                        Some(leader) if self.nodes.get(leader).is_some() && attempt < HINTS_MAX => {
+                            self.remember_leader(ShardId::META.0, leader);
+                            pause
+                        }
+                        _ => pause.max(backoff(attempt)),
+                    };
                     if deadline.saturating_duration_since(Instant::now()) <= pause {
                         break;
                     }
@@ -294,14 +345,11 @@ impl Cluster {
 
     /// What each node says of itself; None where one does not answer in time.
     pub(crate) async fn statuses(&self) -> Vec<(NodeId, Option<wire::NodeStatusReply>)> {
-        let asked = self.nodes.iter().map(|(node, channel)| {
-            let mut client = MetaServiceClient::new(channel.clone());
-            async move {
-                let request = timed(wire::NodeStatusRequest {}, Duration::from_secs(2));
-                let reply = tokio::time::timeout(Duration::from_secs(2), client.node_status(request)).await;
-                (*node, reply.ok().and_then(Result::ok).map(Response::into_inner))
-            }
-        });
+        let asked = self
+            .nodes
+            .all()
+            .into_iter()
+            .map(|(node, channel)| async move { (node, node_status(channel, Duration::from_secs(2)).await) });
         futures::future::join_all(asked).await
     }
 
@@ -323,6 +371,11 @@ impl Cluster {
                 client.get_placement(timed(wire::GetPlacementRequest {}, left)).await
             })
             .await?;
+        Ok(self.learn(read))
+    }
+
+    /// Takes a placement if it is newer, and the ways to nodes that it names. Gives the newest.
+    fn learn(&self, read: wire::Placement) -> Arc<wire::Placement> {
         let read = Arc::new(read);
         // A node that lags must not take us back.
         let newer = self
@@ -331,22 +384,68 @@ impl Cluster {
             .as_ref()
             .is_none_or(|known| read.version >= known.version);
         if newer {
+            self.nodes.learn(&read.nodes);
             self.placement.store(Some(Arc::clone(&read)));
         }
-        Ok(self.placement.load_full().unwrap_or(read))
+        self.placement.load_full().unwrap_or(read)
     }
 
+    /// The replica to ask: the leader if we know it, else the voters in turn.
     fn replica(&self, placement: &wire::Placement, shard: u32, attempt: usize) -> Option<(NodeId, Channel)> {
-        let replicas = placement.shards.iter().find(|known| known.shard == shard)?;
-        let mut reachable = self.nodes.iter().filter(|(node, _)| replicas.nodes.contains(&node.0));
         if let Some(leader) = self.leaders.read().get(&shard).copied()
-            && let Some((node, channel)) = reachable.clone().find(|(node, _)| *node == leader)
+            && let Some(channel) = self.nodes.get(leader)
         {
-            return Some((*node, channel.clone()));
+            return Some((leader, channel));
         }
-        let count = reachable.clone().count();
-        let (node, channel) = reachable.nth(attempt.checked_rem(count)?)?;
-        Some((*node, channel.clone()))
+        let replicas = placement.shards.iter().find(|known| known.shard == shard)?;
+        let reachable: Vec<(NodeId, Channel)> = replicas
+            .replicas
+            .iter()
+            .filter_map(|replica| {
+                let node = NodeId(replica.node);
+                self.nodes.get(node).map(|channel| (node, channel))
+            })
+            .collect();
+        reachable.get(attempt.checked_rem(reachable.len())?).cloned()
+    }
+
+    /// The node to ask about the meta shard. Without a placement any node may know it.
+    fn meta_replica(&self, attempt: usize) -> Option<(NodeId, Channel)> {
+        let placement = self.placement.load_full();
+        let holder = placement
+            .as_ref()
+            .and_then(|placement| self.replica(placement, ShardId::META.0, attempt));
+        holder.or_else(|| {
+            let all = self.nodes.all();
+            let at = self.turn.fetch_add(1, Ordering::Relaxed);
+            all.get(at.checked_rem(all.len())?).cloned()
+        })
+    }
+
+    /// Ends when a call has not been answered for long and another node leads the shard: whoever was asked may be cut off,
+    /// or stand still, and its answer will never come.
+    async fn leads_elsewhere(&self, placement: &wire::Placement, shard: u32, asked: NodeId) -> NodeId {
+        loop {
+            tokio::time::sleep(SUSPICIOUS_AFTER).await;
+            let replicas = placement.shards.iter().find(|known| known.shard == shard);
+            let others = replicas
+                .into_iter()
+                .flat_map(|known| &known.replicas)
+                .map(|replica| NodeId(replica.node))
+                .filter(|node| *node != asked)
+                .filter_map(|node| self.nodes.get(node).map(|channel| (node, channel)));
+            let answers = others.map(|(node, channel)| async move {
+                let status = node_status(channel, SUSPICIOUS_AFTER).await?;
+                let leads = status
+                    .shards
+                    .iter()
+                    .any(|known| known.shard == shard && known.is_leader);
+                leads.then_some(node)
+            });
+            if let Some(leader) = futures::future::join_all(answers).await.into_iter().flatten().next() {
+                return leader;
+            }
+        }
     }
 
     fn remember_leader(&self, shard: u32, node: NodeId) {
@@ -361,6 +460,13 @@ impl Cluster {
             leaders.remove(&shard);
         }
     }
+}
+
+async fn node_status(channel: Channel, patience: Duration) -> Option<wire::NodeStatusReply> {
+    let mut client = MetaServiceClient::new(channel);
+    let request = timed(wire::NodeStatusRequest {}, patience);
+    let reply = tokio::time::timeout(patience, client.node_status(request)).await;
+    reply.ok().and_then(Result::ok).map(Response::into_inner)
 }
 
 /// A request that tells the node how long its answer is waited for.
@@ -411,11 +517,13 @@ fn judge_detail(detail: &ErrorDetail) -> Next {
             pause,
             refresh: detail.code == "wrong_shard",
             certain: true,
+            leader: (detail.leader_node > 0).then_some(NodeId(detail.leader_node)),
         },
         Family::Unknown => Next::Retry {
-            pause,
+            pause: pause.min(PAUSE_MIN),
             refresh: false,
             certain: false,
+            leader: None,
         },
         Family::Halted => {
             tracing::error!(code = detail.code, shard = detail.shard, "a shard halted");
@@ -451,16 +559,19 @@ fn judge_bare(status: &Status) -> Next {
             pause: PAUSE_MIN,
             refresh: false,
             certain: false,
+            leader: None,
         },
         Code::ResourceExhausted => Next::Retry {
             pause: PAUSE_MAX,
             refresh: false,
             certain: true,
+            leader: None,
         },
         Code::DeadlineExceeded => Next::Retry {
             pause: Duration::ZERO,
             refresh: false,
             certain: false,
+            leader: None,
         },
         code => {
             tracing::error!(?code, "a node refused a call without a reason");

@@ -2,6 +2,7 @@
 
 pub(crate) mod abhi;
 pub(crate) mod cert;
+pub(crate) mod cluster;
 pub(crate) mod config;
 pub(crate) mod connect;
 pub(crate) mod demo;
@@ -11,7 +12,9 @@ pub(crate) mod handoff;
 pub(crate) mod key;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod nodes;
 pub(crate) mod replay;
+pub(crate) mod shard;
 pub(crate) mod status;
 pub(crate) mod tenant;
 pub(crate) mod transfer;

@@ -12,19 +12,20 @@ use waggle_config::keys;
 use waggle_config::limits::{CallLimits, DRAIN_TIME_MAX, RPC_BYTES_MAX};
 use waggle_config::runtime::clock::{Clock, System};
 use waggle_config::runtime::tasks::{Kind, Reason, Tasks};
-use waggle_gateway::{Gateway, GatewayOptions, Listen, Secret};
-use waggle_node::{Node, StoreOptions};
+use waggle_gateway::{Connect, Gateway, GatewayOptions, Listen, Secret};
+use waggle_node::{ClusterOrigin, NoPeers, Node, StoreOptions};
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
 
 use super::banner::Ready;
 use super::bootstrap::Bootstrap;
-use super::node::{self, RunningNode};
-use super::prepare::{self, Claimed, WhenNew};
+use super::dev_cluster::{self, Wanted};
+use super::node::{self, Place, RunningNode};
+use super::prepare::{self, Claimed, FIRST_NODE, WhenNew};
 use super::{channel, logging, observe, shutdown};
 use crate::context::{self, Context};
 use crate::output::print;
 
-const TENANT: &str = "dev";
+pub(super) const TENANT: &str = "dev";
 
 /// More than one, so that a laptop runs the same routing as a cluster; each costs about 200 KB resident.
 const DATA_SHARDS: u32 = 4;
@@ -47,6 +48,15 @@ pub(crate) struct Args {
     /// A web page that may call it, as scheme://host:port. May be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<String>,
+    /// Start a cluster of so many node processes on this machine instead of one process.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=9))]
+    nodes: u64,
+    /// With --nodes: how many gateway processes.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=9))]
+    gateways: u64,
+    /// With --nodes: data shards of a new cluster.
+    #[arg(long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    shards: u32,
     /// Print one line of JSON when ready, instead of text for people.
     #[arg(long)]
     json: bool,
@@ -64,7 +74,22 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     keep_files_private();
     logging::start(keys::LOG_FILTER, LogFormat::Auto)?;
-    runtime()?.block_on(Box::pin(serve(args)))
+    if args.nodes == 1 && args.gateways == 1 {
+        return runtime()?.block_on(Box::pin(serve(args)));
+    }
+    let root = args.data.clone().unwrap_or_else(|| {
+        let alone = context::default_data_dir();
+        alone.with_file_name("waggle-cluster")
+    });
+    let wanted = Wanted {
+        root,
+        listen: args.listen,
+        nodes: args.nodes,
+        gateways: args.gateways,
+        shards: args.shards,
+        json: args.json,
+    };
+    runtime()?.block_on(Box::pin(dev_cluster::serve(wanted)))
 }
 
 /// Whatever a server writes is for its own user, also in a directory that others may enter.
@@ -96,7 +121,19 @@ async fn serve(args: Args) -> Result<()> {
             accept_damaged_log: args.accept_damaged_log,
             ..StoreOptions::development(start)
         },
-        DATA_SHARDS,
+        Place {
+            address: String::new(),
+            zone: String::new(),
+            origin: if claimed.is_new {
+                ClusterOrigin::New {
+                    shard_count: DATA_SHARDS,
+                    replication: 1,
+                }
+            } else {
+                ClusterOrigin::Known
+            },
+            dial: Arc::new(NoPeers),
+        },
         &RaftConfig::standard(),
         &RecallConfig::standard(),
     )?;
@@ -117,6 +154,7 @@ async fn serve(args: Args) -> Result<()> {
         pepper: Secret::new(pepper),
         cluster_secret: Secret::new(cluster_secret),
         nodes: vec![(claimed.identity.node, channel)],
+        connect: Connect::nowhere(),
         limits: CallLimits::standard(),
         limits_for_all: args.limits,
         clock,
@@ -169,7 +207,7 @@ pub(super) fn ended_well(tasks: &Tasks) -> Result<()> {
 
 fn claim(args: &Args, clock: &dyn Clock) -> Result<Claimed> {
     let root = args.data.clone().unwrap_or_else(context::default_data_dir);
-    let claimed = prepare::claim(&root, WhenNew::Create)?;
+    let claimed = prepare::claim(&root, WhenNew::Create(FIRST_NODE))?;
     prepare::ensure_secrets(&claimed.dir)?;
     prepare::ensure_certificates(&claimed.dir, claimed.identity.node, clock)?;
     prepare::ensure_config_files(&claimed.dir, claimed.identity.node)?;
@@ -213,7 +251,7 @@ fn save_context(dir: &DataDir, mcp_url: &str, admin_url: &str, port: u16) {
 pub(super) const RPC_TASK: Kind = Kind::Listener;
 
 /// So that the printed commands can be pasted: the binary of a fresh build is in no PATH.
-fn program_as_called() -> String {
+pub(super) fn program_as_called() -> String {
     std::env::args()
         .next()
         .filter(|program| !program.contains(char::is_whitespace))

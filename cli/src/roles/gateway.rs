@@ -1,20 +1,22 @@
-//! `waggle gateway`: MCP and REST in front of a node in another process.
+//! `waggle gateway`: MCP and REST in front of nodes in other processes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use waggle_config::GatewayConfig;
-use waggle_config::certificates::{Role, Subject};
+use waggle_config::certificates::Role;
 use waggle_config::checked;
 use waggle_config::identity;
 use waggle_config::limits::DRAIN_TIME_MAX;
 use waggle_config::peer_tls::PeerTls;
 use waggle_config::runtime::clock::{Clock, System};
 use waggle_config::runtime::tasks::Tasks;
-use waggle_gateway::{Gateway, GatewayOptions, Listen, Secret};
+use waggle_gateway::{Connect, Gateway, GatewayOptions, Listen, Secret};
 use waggle_memory::meta::NodeId;
+use waggle_node::Dial as _;
 
+use super::dial::TlsDial;
 use super::{dev, logging, observe, shutdown};
 use crate::commands;
 
@@ -23,6 +25,9 @@ pub(crate) struct Args {
     /// The configuration file.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Stop when stdin ends: for whoever starts this process and may be killed.
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -32,7 +37,14 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let pepper = secret(config.pepper_file())?;
     let cluster_secret = secret(config.cluster_secret_file())?;
     logging::start(config.log().filter(), config.log().format())?;
-    dev::runtime()?.block_on(Box::pin(serve(config, tls, pepper, cluster_secret, clock)))
+    dev::runtime()?.block_on(Box::pin(serve(
+        config,
+        tls,
+        pepper,
+        cluster_secret,
+        clock,
+        args.stop_with_stdin,
+    )))
 }
 
 async fn serve(
@@ -41,21 +53,26 @@ async fn serve(
     pepper: Secret,
     cluster_secret: Secret,
     clock: Arc<dyn Clock>,
+    stop_with_stdin: bool,
 ) -> Result<()> {
     let tasks = Tasks::new();
     shutdown::on_signals(&tasks)?;
+    if stop_with_stdin {
+        shutdown::on_end_of_stdin(&tasks)?;
+    }
     let metrics = observe::start(&tasks)?;
     super::tls::watch(&tls, &tasks)?;
-    let node = NodeId(config.node_id());
-    let channel = tls
-        .channel(
-            Subject {
-                role: Role::Node,
-                id: node.0,
-            },
-            config.node(),
-        )
-        .with_context(|| format!("understand gateway.node '{}'", config.node()))?;
+    let dial = TlsDial::new(tls.clone(), &[]);
+    let nodes = config
+        .nodes()
+        .iter()
+        .map(|seed| {
+            let node = NodeId(seed.node);
+            Ok((node, dial.channel(node, &seed.address)?))
+        })
+        .collect::<Result<Vec<_>>>()
+        .context("understand gateway.nodes")?;
+    let connect = Connect::by(move |node, address| dial.channel(node, address).map_err(|error| error.to_string()));
     let gateway = Gateway::bind(GatewayOptions {
         public: Listen::plain(config.listen()),
         admin: Some(Listen::plain(config.admin_listen())),
@@ -64,7 +81,8 @@ async fn serve(
         environment: config.environment().to_owned(),
         pepper,
         cluster_secret,
-        nodes: vec![(node, channel)],
+        nodes,
+        connect,
         limits: config.limits().clone(),
         limits_for_all: false,
         clock,
@@ -75,7 +93,7 @@ async fn serve(
         conformance: false,
     })
     .await?;
-    tracing::info!(address = %gateway.public_address(), node = config.node(), "ready");
+    tracing::info!(address = %gateway.public_address(), "ready");
     tokio::select! {
         served = gateway.serve(tasks.stopping()) => served?,
         () = second_signal_after(&tasks) => {}

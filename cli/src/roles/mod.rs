@@ -2,11 +2,14 @@
 
 pub(crate) mod dev;
 pub(crate) mod gateway;
+pub(crate) mod init;
 pub(crate) mod node;
 
 mod banner;
 mod bootstrap;
 mod channel;
+mod dev_cluster;
+mod dial;
 mod logging;
 mod node_admin;
 mod observe;

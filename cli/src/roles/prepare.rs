@@ -18,7 +18,8 @@ const SECRET_BYTES: usize = 32;
 /// Whether a start may make an identity where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhenNew {
-    Create,
+    /// The first node of a new cluster, under this number.
+    Create(NodeId),
     Refuse,
 }
 
@@ -30,52 +31,110 @@ pub(crate) struct Claimed {
     pub(crate) is_new: bool,
     /// The store was created, if only by a first start that did not end.
     pub(crate) has_store: bool,
+    pub(crate) incarnation: [u8; 16],
     /// The operating system takes the lock back when the file is closed, however the process ends.
     _lock: File,
 }
 
+/// A data directory that nobody else uses, whether or not it has an identity.
+pub(crate) struct Locked {
+    pub(crate) dir: DataDir,
+    /// None: it has none yet.
+    pub(crate) identity: Option<Identity>,
+    lock: File,
+}
+
 /// Locks the directory and finds out whose it is.
 pub(crate) fn claim(root: &Path, when_new: WhenNew) -> Result<Claimed> {
-    let root = std::path::absolute(root).with_context(|| format!("find {}", root.display()))?;
-    // For messages; one that does not exist yet has nothing to resolve.
-    let root = fs::canonicalize(&root).unwrap_or(root);
-    let dir = DataDir::new(&root);
-    let identity_known = Identity::load(&dir);
+    let dir = find(root)?;
     if when_new == WhenNew::Refuse
-        && let Err(error @ IdentityError::Missing(_)) = &identity_known
+        && let Err(error @ IdentityError::Missing(_)) = Identity::load(&dir)
     {
         return Err(Failure::new(failure::CONFIGURATION, error.to_string())
-            .next("mount the right disk; or, to make a new cluster here, start once with --init")
+            .next(
+                "mount the right disk; or make a new cluster here with `waggle cluster init`; or join one with \
+                 node.join_token_file",
+            )
             .into());
     }
-    let lock = lock(&dir)?;
-    let identity = match identity_known {
-        Ok(identity) => identity,
-        Err(IdentityError::Missing(_)) => {
-            refuse_data_of_nobody(&dir)?;
+    let locked = lock_dir(dir)?;
+    match (locked.identity, when_new) {
+        (Some(identity), _) => locked.claimed(identity),
+        (None, WhenNew::Create(node)) => {
             let mut cluster = [0; 16];
             random(&mut cluster)?;
-            Identity::create(
-                &dir,
-                Identity {
-                    cluster: ClusterId(cluster),
-                    node: FIRST_NODE,
-                },
-            )?
+            locked.create(Identity {
+                cluster: ClusterId(cluster),
+                node,
+            })
+        }
+        (None, WhenNew::Refuse) => Err(IdentityError::Missing(locked.dir.root().to_owned()).into()),
+    }
+}
+
+/// Locks a directory that may be empty.
+pub(crate) fn lock_root(root: &Path) -> Result<Locked> {
+    lock_dir(find(root)?)
+}
+
+fn find(root: &Path) -> Result<DataDir> {
+    let root = std::path::absolute(root).with_context(|| format!("find {}", root.display()))?;
+    // For messages; one that does not exist yet has nothing to resolve.
+    Ok(DataDir::new(fs::canonicalize(&root).unwrap_or(root)))
+}
+
+fn lock_dir(dir: DataDir) -> Result<Locked> {
+    let lock = lock(&dir)?;
+    let identity = match Identity::load(&dir) {
+        Ok(identity) => Some(identity),
+        Err(IdentityError::Missing(_)) => {
+            refuse_data_of_nobody(&dir)?;
+            None
         }
         Err(error) => return Err(error.into()),
     };
-    // A first start that did not end left a store of this very identity, or none: the store itself finds out, and
-    // refuses whatever else lies there. Nothing is ever removed.
-    let is_new = !dir.started().exists();
-    let has_store = dir.store().join("identity").exists();
-    Ok(Claimed {
-        dir,
-        identity,
-        is_new,
-        has_store,
-        _lock: lock,
-    })
+    Ok(Locked { dir, identity, lock })
+}
+
+impl Locked {
+    /// Gives the directory its identity.
+    pub(crate) fn create(self, identity: Identity) -> Result<Claimed> {
+        let identity = Identity::create(&self.dir, identity)?;
+        self.claimed(identity)
+    }
+
+    fn claimed(self, identity: Identity) -> Result<Claimed> {
+        let Self { dir, lock, .. } = self;
+        // A first start that did not end left a store of this very identity, or none: the store itself finds out, and
+        // refuses whatever else lies there. Nothing is ever removed.
+        let is_new = !dir.started().exists();
+        let has_store = dir.store().join("identity").exists();
+        let incarnation = incarnation(&dir)?;
+        Ok(Claimed {
+            dir,
+            identity,
+            is_new,
+            has_store,
+            incarnation,
+            _lock: lock,
+        })
+    }
+}
+
+/// Drawn at the first use of a directory and the same ever after.
+pub(crate) fn incarnation(dir: &DataDir) -> Result<[u8; 16]> {
+    let path = dir.incarnation();
+    if let Ok(text) = fs::read_to_string(&path) {
+        let bytes = text.trim();
+        let parsed = u128::from_str_radix(bytes, 16).ok().filter(|_| bytes.len() == 32);
+        return parsed
+            .map(u128::to_be_bytes)
+            .with_context(|| format!("{} is not 32 hexadecimal digits", path.display()));
+    }
+    let mut bytes = [0; 16];
+    random(&mut bytes)?;
+    identity::write(&path, format!("{}\n", hex(&bytes)).as_bytes(), Access::Everyone)?;
+    Ok(bytes)
 }
 
 impl Claimed {
@@ -137,7 +196,7 @@ pub(crate) fn ensure_secrets(dir: &DataDir) -> Result<()> {
     Ok(())
 }
 
-/// Authority and certificates, so that the same directory can be served by two processes. What ends soon is renewed.
+/// Authority and certificates, so that the same directory can be served by two processes.
 pub(crate) fn ensure_certificates(dir: &DataDir, node: NodeId, clock: &dyn Clock) -> Result<()> {
     let certificates_dir = dir.certificates();
     if !certificates_dir.join("ca.pem").exists() {
@@ -153,7 +212,9 @@ pub(crate) fn ensure_certificates(dir: &DataDir, node: NodeId, clock: &dyn Clock
             id: 1,
         },
     ] {
-        certificates::ensure(&certificates_dir, subject, clock.wall())?;
+        if !certificates::files(&certificates_dir, subject).certificate.exists() {
+            certificates::create(&certificates_dir, subject, clock.wall())?;
+        }
     }
     Ok(())
 }
@@ -186,8 +247,7 @@ key_file = "../certificates/node-{id}.key"
 listen = "127.0.0.1:7700"
 admin_listen = "127.0.0.1:7701"
 environment = "dev"
-node = "127.0.0.1:7710"
-node_id = {id}
+nodes = ["{id}@127.0.0.1:7710"]
 pepper_file = "../secrets/pepper"
 cluster_secret_file = "../secrets/cluster-secret"
 
@@ -209,11 +269,11 @@ key_file = "../certificates/gateway-1.key"
     Ok(paths)
 }
 
-fn random(bytes: &mut [u8]) -> Result<()> {
+pub(crate) fn random(bytes: &mut [u8]) -> Result<()> {
     getrandom::fill(bytes).map_err(|error| anyhow::anyhow!("take randomness from the operating system: {error}"))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         // Writing to a String cannot fail.
@@ -236,8 +296,8 @@ mod tests {
         let root = temp.path().join("data");
         assert!(claim(&root, WhenNew::Refuse).is_err(), "nothing is there yet");
         assert!(!root.exists(), "a refused start leaves nothing behind");
-        let first = claim(&root, WhenNew::Create).expect("new");
-        let error = claim(&root, WhenNew::Create).err().expect("in use");
+        let first = claim(&root, WhenNew::Create(FIRST_NODE)).expect("new");
+        let error = claim(&root, WhenNew::Create(FIRST_NODE)).err().expect("in use");
         assert!(error.to_string().contains("another waggle process uses"), "{error}");
         let identity = first.identity;
         drop(first);
@@ -252,26 +312,26 @@ mod tests {
     #[test]
     fn nothing_in_the_store_is_removed_whatever_is_missing_beside_it() {
         let temp = tempfile::tempdir().expect("temporary directory");
-        let claimed = claim(temp.path(), WhenNew::Create).expect("new");
+        let claimed = claim(temp.path(), WhenNew::Create(FIRST_NODE)).expect("new");
         let (store, identity) = (claimed.dir.store(), temp.path().join("identity"));
         fs::create_dir(&store).expect("store");
         fs::write(store.join("identity"), "of the store").expect("store");
         drop(claimed);
         // No start was completed, and the store is there.
-        let claimed = claim(temp.path(), WhenNew::Create).expect("again");
+        let claimed = claim(temp.path(), WhenNew::Create(FIRST_NODE)).expect("again");
         assert!(claimed.is_new && claimed.has_store);
         drop(claimed);
         assert!(store.join("identity").exists());
         // A store whose identity is lost belongs to somebody.
         fs::remove_dir_all(&identity).expect("identity");
-        assert!(claim(temp.path(), WhenNew::Create).is_err());
+        assert!(claim(temp.path(), WhenNew::Create(FIRST_NODE)).is_err());
         assert!(store.join("identity").exists() && !identity.exists());
     }
 
     #[test]
     fn the_files_of_a_new_directory_fit_together() {
         let temp = tempfile::tempdir().expect("temporary directory");
-        let claimed = claim(temp.path(), WhenNew::Create).expect("new");
+        let claimed = claim(temp.path(), WhenNew::Create(FIRST_NODE)).expect("new");
         let clock = System::new();
         for _ in 0..2 {
             ensure_secrets(&claimed.dir).expect("secrets");

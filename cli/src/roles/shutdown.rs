@@ -25,6 +25,21 @@ pub(crate) fn on_signals(tasks: &Tasks) -> Result<()> {
     Ok(())
 }
 
+/// Begins the shutdown when stdin ends. On a thread of its own that nobody waits for: a read of stdin cannot be given up.
+pub(crate) fn on_end_of_stdin(tasks: &Tasks) -> Result<()> {
+    let owner = tasks.clone();
+    std::thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            // Whatever comes is ignored, and an error is an end, too.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            tracing::info!("stdin ended: draining");
+            owner.stop_because(Reason::Asked);
+        })
+        .context("watch stdin")?;
+    Ok(())
+}
+
 /// From the start of the drain on: whoever asks again wants it now.
 pub(crate) async fn second_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))

@@ -34,6 +34,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/admin/tenants", get(list_tenants).post(create_tenant))
         .route("/api/admin/keys", get(keys::list).post(keys::create))
         .route("/api/admin/keys/{id}", delete(keys::revoke))
+        .merge(super::cluster::routes())
         .merge(health::admin_routes())
         .fallback(|| async { super::answer::not_found("") })
         .method_not_allowed_fallback(|| async {

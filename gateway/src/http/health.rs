@@ -124,6 +124,11 @@ async fn status(State(app): State<Arc<App>>) -> Response<Body> {
                     "last_log_index": shard.last_log_index,
                     "committed_index": shard.committed_index,
                     "applied_index": shard.applied_index,
+                    "replica": shard.replica,
+                    "role": shard.role,
+                    "leader_node": shard.leader_node,
+                    "voters": shard.voters,
+                    "halted": shard.halted,
                 })).collect::<Vec<_>>(),
             }),
         })
@@ -140,7 +145,7 @@ async fn status(State(app): State<Arc<App>>) -> Response<Body> {
     json_response(StatusCode::OK, &body)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

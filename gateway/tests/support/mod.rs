@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use waggle_config::limits::CallLimits;
 use waggle_config::runtime::clock::System;
 use waggle_gateway::keys::ApiKeyText;
-use waggle_gateway::{Gateway, GatewayOptions, Listen, Secret};
+use waggle_gateway::{Connect, Gateway, GatewayOptions, Listen, Secret};
 use waggle_memory::meta::{KeyScopes, NodeId};
 
 use stub::Stub;
@@ -54,6 +54,7 @@ pub fn options(channel: tonic::transport::Channel) -> GatewayOptions {
         pepper: Secret::new(PEPPER),
         cluster_secret: Secret::new([9; 32]),
         nodes: vec![(NodeId(1), channel)],
+        connect: Connect::nowhere(),
         limits: CallLimits::standard(),
         limits_for_all: false,
         clock: Arc::new(System::new()),

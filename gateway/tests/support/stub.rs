@@ -411,9 +411,38 @@ impl MetaService for Shared {
             slots: vec![1; usize::from(Slot::COUNT)],
             shards: vec![ShardReplicas {
                 shard: 1,
-                nodes: vec![1],
+                replicas: vec![Replica {
+                    id: 1,
+                    node: 1,
+                    state: 2,
+                }],
             }],
+            nodes: Vec::new(),
+            replication: 1,
+            next_replica: 2,
         }))
+    }
+
+    type WatchPlacementStream = tokio_stream::Pending<Result<Placement, Status>>;
+
+    async fn watch_placement(&self, _: Request<WatchPlacementRequest>) -> Answer<Self::WatchPlacementStream> {
+        Ok(Response::new(tokio_stream::pending()))
+    }
+
+    async fn create_join_token(&self, _: Request<CreateJoinTokenRequest>) -> Answer<CreateJoinTokenReply> {
+        Err(Status::unimplemented("not of this stub"))
+    }
+
+    async fn set_node_state(&self, _: Request<SetNodeStateRequest>) -> Answer<Placement> {
+        Err(Status::unimplemented("not of this stub"))
+    }
+
+    async fn transfer_leader(&self, _: Request<TransferLeaderRequest>) -> Answer<TransferLeaderReply> {
+        Err(Status::unimplemented("not of this stub"))
+    }
+
+    async fn shard_digest(&self, _: Request<ShardDigestRequest>) -> Answer<ShardDigestReply> {
+        Err(Status::unimplemented("not of this stub"))
     }
 
     async fn find_key(&self, request: Request<FindKeyRequest>) -> Answer<FindKeyReply> {

@@ -80,7 +80,7 @@ async fn many_shards_share_one_log_and_one_sync() {
     println!("{SHARDS} shards ready after {:?}", began.elapsed());
 
     let began = Instant::now();
-    write_beside(shards.handles(), 4, WRITES / 4).await;
+    write_beside(&shards.handles(), 4, WRITES / 4).await;
     println!("{} writes in {:?}", SHARDS * WRITES, began.elapsed());
     let digests: Vec<_> = (0..SHARDS)
         .map(|number| store.database().digest(ShardId(number)).unwrap())

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint, Server};
 use waggle_config::runtime::clock::System;
 use waggle_memory::meta::{ClusterId, NodeId, ShardId};
-use waggle_node::{EngineOptions, Identity, Node, NodeOptions};
+use waggle_node::{ClusterOrigin, EngineOptions, Identity, NoPeers, Node, NodeOptions};
 use waggle_proto::wire::CallContext;
 use waggle_shard::Settings;
 use waggle_store::{Start, StoreOptions};
@@ -46,8 +46,15 @@ impl Hosted {
             data_dir: folder.path().join("store"),
             store,
             identity,
-            shard_count: 1,
-            first_start: true,
+            cluster_dir: folder.path().join("cluster"),
+            origin: ClusterOrigin::New {
+                shard_count: 1,
+                replication: 1,
+            },
+            address: String::new(),
+            zone: String::new(),
+            incarnation: [1; 16],
+            dial: Arc::new(NoPeers),
             raft: Settings::default(),
             engine: EngineOptions::default(),
         };
