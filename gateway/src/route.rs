@@ -554,8 +554,9 @@ fn told(detail: &ErrorDetail) -> Fault {
 /// A status without our details comes from the transport, or from a node that failed badly.
 fn judge_bare(status: &Status) -> Next {
     match status.code() {
-        // Also a connection that broke while the node was at it.
-        Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Aborted => Next::Retry {
+        // Also a connection that broke, or a stream that was reset, while the node was at it: our own refusals all carry
+        // details.
+        Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Aborted | Code::Internal => Next::Retry {
             pause: PAUSE_MIN,
             refresh: false,
             certain: false,

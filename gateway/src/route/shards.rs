@@ -13,6 +13,9 @@ use waggle_proto::wire::meta_service_client::MetaServiceClient;
 use super::{ATTEMPTS_MAX, Cluster, META_DEADLINE, Next, backoff, judge, timed};
 use crate::fault::Fault;
 
+/// Comparisons of replicas that are at different entries.
+const DIGEST_TRIES_MAX: usize = 8;
+
 type Digests = Vec<(NodeId, Result<wire::ShardDigestReply, String>)>;
 
 impl Cluster {
@@ -58,8 +61,27 @@ impl Cluster {
         ))
     }
 
-    /// The digest of every replica at the entry that the leader has applied, or a later one.
+    /// The digest of every replica, all at the same entry unless the shard is written to all the time.
     pub(crate) async fn digests(&self, shard: u32, patience: Duration) -> Result<Digests, Fault> {
+        let mut at_least = 0;
+        let mut found = Vec::new();
+        for _ in 0..DIGEST_TRIES_MAX {
+            found = self.digests_from(shard, at_least, patience).await?;
+            let applied = found
+                .iter()
+                .filter_map(|(_, reply)| reply.as_ref().ok())
+                .map(|reply| reply.applied_index);
+            let (least, most) = (applied.clone().min(), applied.max());
+            if least == most {
+                break;
+            }
+            at_least = most.unwrap_or(0);
+        }
+        Ok(found)
+    }
+
+    /// The digest of every replica at an entry or a later one.
+    async fn digests_from(&self, shard: u32, at_least: u64, patience: Duration) -> Result<Digests, Fault> {
         let applied = self
             .at_leader(shard, |mut client, left| async move {
                 let request = wire::NodeStatusRequest {};
@@ -73,7 +95,8 @@ impl Cluster {
                     None => Err(Status::unavailable("this node does not lead the shard")),
                 }
             })
-            .await?;
+            .await?
+            .max(at_least);
         let placement = self.placement(Instant::now() + META_DEADLINE).await?;
         let replicas = placement.shards.iter().find(|known| known.shard == shard);
         let nodes = replicas.into_iter().flat_map(|known| &known.replicas);
