@@ -270,3 +270,74 @@ fn features_are_listed() {
     );
     assert!(data["commands"].to_string().contains("key create"));
 }
+
+#[test]
+fn a_check_ends_with_nine_whatever_is_wrong() {
+    let home = tempfile::tempdir().expect("home");
+    fs::write(home.path().join(".claude.json"), "{\"mcpServers\": ").expect("write");
+    let output = connect(home.path(), &["connect", "claude-code", "--check", "--json"]);
+    assert_eq!(output.status.code(), Some(9), "{}", stderr(&output));
+    let line = json(&output)["clients"][0].clone();
+    assert_eq!(
+        (&line["state"], &line["line"]),
+        (&"unreadable".into(), &1.into()),
+        "{line}"
+    );
+    let output = connect(home.path(), &["connect", "claude-code"]);
+    assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
+}
+
+#[test]
+fn a_dry_run_says_how_a_client_stands_now() {
+    let home = tempfile::tempdir().expect("home");
+    let state = |arguments: &[&str]| {
+        let output = connect(home.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let line = json(&output)["clients"][0].clone();
+        (
+            line["state"].as_str().expect("a state").to_owned(),
+            line["changed"] == true,
+        )
+    };
+    let dry = ["connect", "claude-code", "--dry-run", "--json"];
+    assert_eq!(state(&dry), ("absent".to_owned(), false));
+    fs::write(home.path().join(".claude.json"), "{}").expect("write");
+    assert_eq!(state(&dry), ("absent".to_owned(), false));
+    assert_eq!(
+        state(&["connect", "claude-code", "--json"]),
+        ("connected".to_owned(), true)
+    );
+    assert_eq!(state(&dry), ("connected".to_owned(), false));
+    let file = home.path().join(".claude.json");
+    let other = fs::read_to_string(&file)
+        .expect("read")
+        .replace("127.0.0.1:9", "127.0.0.1:8");
+    fs::write(&file, other).expect("write");
+    assert_eq!(state(&dry), ("differs".to_owned(), false));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_held_a_key_gets_its_mode_back() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().expect("home");
+    let file = home.path().join(".config/zed/settings.json");
+    fs::create_dir_all(file.parent().expect("a folder")).expect("make it");
+    fs::write(&file, "{\"theme\": \"dark\"}").expect("write");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("chmod");
+    let mode = || file.metadata().expect("a file").permissions().mode() & 0o777;
+    let output = waggle(home.path())
+        .args(["connect", "zed"])
+        .env("WAGGLE_URL", "http://127.0.0.1:9/mcp")
+        .env("WAGGLE_KEY", KEY)
+        .env("XDG_CONFIG_HOME", home.path().join(".config"))
+        .output()
+        .expect("start the binary");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(fs::read_to_string(&file).expect("read").contains(KEY));
+    assert_eq!(mode(), 0o600);
+    let output = connect(home.path(), &["disconnect", "zed"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&file).expect("read"), "{\"theme\": \"dark\"}");
+    assert_eq!(mode(), 0o644);
+}

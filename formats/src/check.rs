@@ -22,7 +22,7 @@ pub type Problem = String;
 pub fn name(record: &Record) -> String {
     match record {
         Record::Session(_) => "session".to_owned(),
-        Record::Turn(turn) => format!("turn {}", turn.id),
+        Record::Turn(turn, _) => format!("turn {}", turn.id),
         Record::Memory(record) => format!("memory {}", record.memory.id),
         Record::Link(link) => format!("link {}", link.id),
         Record::Redirect(redirect) => format!("redirect {}", redirect.from),
@@ -34,7 +34,7 @@ pub fn name(record: &Record) -> String {
 pub fn check(record: &Record) -> Result<(), Problem> {
     match record {
         Record::Session(session) => check_session(session),
-        Record::Turn(turn) => check_turn(turn),
+        Record::Turn(turn, _) => check_turn(turn),
         Record::Memory(record) => check_memory(record),
         Record::Link(link) => check_link(link),
         Record::Redirect(redirect) => check_redirect(redirect),
@@ -112,6 +112,7 @@ fn check_evidence(evidence: &Evidence) -> Result<(), Problem> {
 fn check_version(version: &Version) -> Result<(), Problem> {
     text(&version.label, &version.content, &version.tags)?;
     validity(version.valid_from, version.valid_to)?;
+    bytes("versions.note", &version.note, NOTE_BYTES_MAX)?;
     short("versions.replaced_by", &version.replaced_by.0)
 }
 

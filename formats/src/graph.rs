@@ -50,7 +50,7 @@ impl Graph {
                 Record::Link(link) => {
                     graph.links.insert(link.id, *link);
                 }
-                Record::Turn(turn) => {
+                Record::Turn(turn, _) => {
                     graph.turns.insert(turn.id, *turn);
                 }
                 Record::Tombstone(id, tombstone) => {

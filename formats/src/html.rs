@@ -33,7 +33,7 @@ pub struct PageOptions<'a> {
     pub tenant: &'a TenantId,
     /// The project that was asked for; empty: all.
     pub project: &'a str,
-    /// Now: it decides which memories are current, and is shown.
+    /// Now: it decides which memories are current. It is not shown, so that the same graph gives the same page later.
     pub generated_at: Millis,
     /// Whether memories move to where their links pull them.
     pub layout: Layout,
@@ -63,9 +63,33 @@ pub struct Page {
     pub redactions: usize,
 }
 
+/// When something of a graph changed last: by a write, or because a validity began or ended.
+fn last_change(graph: &Graph, now: Millis) -> Millis {
+    let memories = graph.memories().flat_map(|record| {
+        let memory = &record.memory;
+        let all = [
+            Some(memory.recorded_at),
+            Some(memory.updated_at),
+            Some(memory.valid_from),
+            memory.valid_to,
+        ];
+        all.into_iter().flatten()
+    });
+    let links = graph.links().flat_map(|link| {
+        let resolved = link.resolution.as_ref().and_then(|resolution| resolution.at);
+        std::iter::once(link.created_at).chain(resolved)
+    });
+    memories.chain(links).filter(|at| *at <= now).max().unwrap_or_default()
+}
+
 /// Makes a page. Gives the same bytes for the same graph and options.
 pub fn render(graph: &Graph, options: PageOptions<'_>) -> Result<Page, serde_json::Error> {
     let redactor = Redactor::default();
+    // Between this moment and now nothing began or ended, so both give the same states.
+    let options = PageOptions {
+        generated_at: last_change(graph, options.generated_at),
+        ..options
+    };
     let data = data::collect(graph, options, &redactor);
     let json = escaped(&serde_json::to_string(&data)?);
     let policy = format!(

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::de::{DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, TurnId};
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, MessageId, PairId, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
 use waggle_memory::memory::ChangeReason;
 use waggle_memory::statement::Fingerprint;
@@ -133,7 +133,7 @@ macro_rules! ids {
     )*};
 }
 
-ids!(EvidenceId LinkId MemoryId PairId TurnId);
+ids!(EvidenceId LinkId MemoryId MessageId PairId TurnId);
 
 macro_rules! words {
     ($($word:ident)*) => {$(

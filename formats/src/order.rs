@@ -22,7 +22,7 @@ impl Key {
     fn of(record: &Record) -> Self {
         match record {
             Record::Session(session) => Self::Session(name_key(&session.project), session.session_id.clone()),
-            Record::Turn(turn) => Self::Turn(turn.id.bytes()),
+            Record::Turn(turn, _) => Self::Turn(turn.id.bytes()),
             Record::Memory(record) => Self::Memory(record.memory.id.bytes()),
             Record::Link(link) => Self::Link(link.id.bytes()),
             Record::Redirect(redirect) => Self::Redirect(redirect.from.bytes()),
@@ -65,7 +65,7 @@ impl Order {
         }
         let (count, what, limit) = match record {
             Record::Session(_) => (&mut self.counts.sessions, "sessions", RECORDS_MAX),
-            Record::Turn(_) => (&mut self.counts.transcripts, "turns", RECORDS_MAX),
+            Record::Turn(..) => (&mut self.counts.transcripts, "turns", RECORDS_MAX),
             Record::Memory(_) => (&mut self.counts.nodes, "memories", NODES_MAX),
             Record::Link(_) => (&mut self.counts.edges, "links", RECORDS_MAX),
             Record::Redirect(_) => (&mut self.counts.redirects, "redirects", RECORDS_MAX),

@@ -72,6 +72,10 @@ pub fn redact(record: &mut Record) -> usize {
     if count == 0 {
         return 0;
     }
+    // So would the fingerprint and the identity of the message.
+    if let Record::Turn(_, message) = record {
+        *message = None;
+    }
     if let Record::Memory(memory) = record {
         for alias in &mut memory.memory.aliases {
             // The fingerprint of a redacted wording would find the secret again.

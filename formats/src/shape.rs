@@ -12,7 +12,7 @@ use waggle_memory::record::Record;
 pub(crate) fn to_json(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
     match record {
         Record::Session(session) => serde_json::to_vec(&transcript::SessionShape::from(session)),
-        Record::Turn(turn) => serde_json::to_vec(&transcript::TurnShape::from(&**turn)),
+        Record::Turn(turn, message) => serde_json::to_vec(&transcript::TurnShape::new(turn, *message)),
         Record::Memory(memory) => serde_json::to_vec(&memory::MemoryShape::from(&**memory)),
         Record::Link(link) => serde_json::to_vec(&link::LinkShape::from(&**link)),
         Record::Redirect(redirect) => serde_json::to_vec(&memory::RedirectShape::from(redirect)),

@@ -24,7 +24,7 @@ mod targets;
 mod write;
 mod yaml;
 
-pub use archive::{ArchiveError, ArchiveLimits, read_json, read_zip, write_zip};
+pub use archive::{ArchiveError, ArchiveLimits, Packer, belongs, is_zip_of_notes, read_json, read_zip, write_zip};
 pub use import::Importer;
 pub use plan::{
     Change, Conflict, ConflictReason, EvidenceClaim, MemoryRef, Plan, StoreLink, StoreMemory, StubNote, UpdateMemory,

@@ -86,7 +86,7 @@ fn graph() -> Graph {
     ];
     let records = memories.into_iter().map(|m| Record::Memory(Box::new(m)));
     let links = links.into_iter().map(|l| Record::Link(Box::new(l)));
-    let turn = Record::Turn(Box::new(turn(1, "OK, Postgres it is")));
+    let turn = Record::Turn(Box::new(turn(1, "OK, Postgres it is")), None);
     Graph::collect(records.chain(links).chain([turn])).unwrap()
 }
 

@@ -16,11 +16,15 @@ use waggle_memory::kind::{Confidence, Relationship};
 use waggle_memory::time::Millis;
 
 fn render(graph: &Graph, layout: Layout) -> Page {
+    render_at(graph, layout, NOW)
+}
+
+fn render_at(graph: &Graph, layout: Layout, now: Millis) -> Page {
     let tenant = tenant();
     let options = PageOptions {
         tenant: &tenant,
         project: "Payments",
-        generated_at: NOW,
+        generated_at: now,
         layout,
     };
     html::render(graph, options).unwrap()
@@ -146,4 +150,15 @@ proptest! {
         let shown = data["nodes"][0]["label"].as_str();
         prop_assert_eq!(shown, Some(label.as_str()));
     }
+}
+
+#[test]
+fn a_page_of_a_later_day_is_the_same_unless_something_ended_since() {
+    let mut ends = memory(1, "Sale", "Everything is cheaper.");
+    ends.memory.valid_to = Some(NOW.plus(5 * Millis::DAY));
+    let graph = graph(&[ends, memory(2, "Shop", "It is open.")], &[]);
+    let on_day = |day: i64| render_at(&graph, Layout::Fixed, NOW.plus(day * Millis::DAY)).html;
+    assert_eq!(on_day(0), on_day(4));
+    assert_ne!(on_day(4), on_day(6), "the sale is over");
+    assert_eq!(on_day(6), on_day(60));
 }

@@ -81,7 +81,7 @@ fn turns_sessions_and_links_are_looked_at() {
     let mut draw = Draw::new(5);
     let mut turn = draw.turn();
     turn.text = format!("the key is {KEY}");
-    check_field("text", Record::Turn(Box::new(turn)));
+    check_field("text", Record::Turn(Box::new(turn), None));
     let mut session = draw.session();
     session.title = KEY.to_owned();
     check_field("title", Record::Session(session));

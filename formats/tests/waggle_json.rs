@@ -63,7 +63,7 @@ fn members_in_any_order_are_read() {
         .iter()
         .map(|record| match record {
             Record::Session(session) if session.project == "billing" => "session",
-            Record::Turn(turn) if turn.text == "hello" => "turn",
+            Record::Turn(turn, _) if turn.text == "hello" => "turn",
             Record::Memory(memory) if memory.memory.valid_from == memory.memory.recorded_at => "memory",
             Record::Link(link) if link.weight_thousandths == 500 => "link",
             other => panic!("{other:?}"),

@@ -21,7 +21,7 @@ use crate::cursor::Cursors;
 use crate::http::gate::{Endpoint, Inner};
 use crate::http::host_origin::HostOrigin;
 use crate::http::listener::Listener;
-use crate::http::{admin, api, gate, handoff, health, transfer};
+use crate::http::{admin, api, gate, graph, handoff, health, transfer};
 use crate::limits::RateLimits;
 use crate::mcp::read_point::ReadPoints;
 use crate::mcp::schema::{ToolSet, tool_list_bytes};
@@ -197,6 +197,7 @@ fn public_router(app: &Arc<App>, with_fixtures: bool, abandon: &CancellationToke
         .merge(health::public_routes())
         .merge(api::routes())
         .route(handoff::PATH, any(handoff::handle))
+        .merge(graph::routes())
         .merge(transfer::routes());
     for set in ToolSet::ALL {
         let service = server::service(Arc::clone(app), set, abandon);
@@ -222,6 +223,9 @@ fn public_router(app: &Arc<App>, with_fixtures: bool, abandon: &CancellationToke
     }
     router
         .fallback(|State(app): State<Arc<App>>, request: Request| async move { gate::no_such_path(&app, &request) })
+        .method_not_allowed_fallback(|State(app): State<Arc<App>>, request: Request| async move {
+            gate::no_such_method(&app, &request)
+        })
         .with_state(Arc::clone(app))
 }
 

@@ -53,6 +53,8 @@ pub(crate) enum Position {
     Shown(Vec<u32>),
     /// So many in the order of the answer: once there are too many to name.
     Offset(u32),
+    /// Everything of the lists before this one, and of this one everything up to this id.
+    Behind(u8, [u8; 16]),
 }
 
 impl Default for Position {
@@ -70,6 +72,7 @@ impl Position {
             }
             Self::Shown(shown) => Self::Offset(u32::try_from(shown.len() + more.len()).unwrap_or(u32::MAX)),
             Self::Offset(offset) => Self::Offset(offset.saturating_add(u32::try_from(more.len()).unwrap_or(u32::MAX))),
+            Self::Behind(..) => self.clone(),
         }
     }
 
@@ -77,7 +80,7 @@ impl Position {
     pub(crate) fn shown(&self) -> &[u32] {
         match self {
             Self::Shown(shown) => shown,
-            Self::Offset(_) => &[],
+            Self::Offset(_) | Self::Behind(..) => &[],
         }
     }
 }
@@ -116,6 +119,11 @@ impl Cursors {
             Position::Offset(offset) => {
                 bytes.push(1);
                 bytes.extend(offset.to_be_bytes());
+            }
+            Position::Behind(list, id) => {
+                bytes.push(2);
+                bytes.push(*list);
+                bytes.extend(id);
             }
         }
         let tag = self.tag(&bytes, binding);
@@ -196,6 +204,10 @@ fn read(mut body: &[u8]) -> Option<(Millis, Walk)> {
             Position::Shown(shown)
         }
         [1] if body.len() == 4 => Position::Offset(u32::from_be_bytes(take(&mut body)?)),
+        [2] if body.len() == 17 => {
+            let [list] = take(&mut body)?;
+            Position::Behind(list, take(&mut body)?)
+        }
         _ => return None,
     };
     Some((
@@ -286,6 +298,14 @@ mod tests {
         ] {
             assert!(cursors.open(text, binding(), NOW).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_place_in_a_list_comes_back() {
+        let cursors = Cursors::new(&[1; 32]);
+        let position = Position::Behind(1, [7; 16]);
+        let sealed = cursors.seal(&walk(position.clone()), binding(), NOW);
+        assert_eq!(cursors.open(&sealed, binding(), NOW), Ok(walk(position)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::http::entrance::names_tenant;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
@@ -105,10 +106,12 @@ pub struct Ignored {
     of_transcript: BTreeMap<String, u64>,
     of_messages: BTreeMap<String, u64>,
     further: u64,
+    names_tenant: bool,
 }
 
 impl Ignored {
     fn note(&mut self, name: &str, of_message: bool) {
+        self.names_tenant |= !of_message && names_tenant(name);
         let known = if of_message {
             &mut self.of_messages
         } else {
@@ -120,6 +123,11 @@ impl Ignored {
         } else {
             self.further += 1;
         }
+    }
+
+    /// Whether one of the transcript's own would choose a tenant.
+    pub(crate) fn names_tenant(&self) -> bool {
+        self.names_tenant
     }
 
     /// A sentence for each.

@@ -6,130 +6,14 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use http_body_util::Full;
 use serde_json::{Value, json};
+use support::records::{link, memory, turn};
 use support::{Reply, Running};
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, TurnId};
 use waggle_memory::import::ImportStrategy;
-use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
-use waggle_memory::link::Link;
-use waggle_memory::memory::{Evidence, Memory, TurnSpan};
 use waggle_memory::meta::KeyScopes;
 use waggle_memory::outcome::Outcome;
-use waggle_memory::record::{MemoryRecord, Record};
-use waggle_memory::scope::Scope;
-use waggle_memory::statement::{Fingerprint, Statement};
-use waggle_memory::time::Millis;
-use waggle_memory::transcript::Turn;
 
 const READ: KeyScopes = KeyScopes::GRAPH_READ;
 const WRITE: KeyScopes = KeyScopes::GRAPH_WRITE;
-
-fn id(number: u8) -> [u8; 16] {
-    let mut bytes = [7; 16];
-    bytes[15] = number;
-    bytes
-}
-
-fn scope() -> Scope {
-    Scope {
-        project: "shop".to_owned(),
-        agent_id: "claude".to_owned(),
-        session_id: "s1".to_owned(),
-    }
-}
-
-fn memory(number: u8, content: &str) -> Record {
-    let at = Millis(1_700_000_000_000 + i64::from(number));
-    Record::Memory(Box::new(MemoryRecord {
-        memory: Memory {
-            id: MemoryId::from_bytes(id(number)),
-            namespace: "default".to_owned(),
-            scope: scope(),
-            label: format!("label {number}"),
-            content: content.to_owned(),
-            kind: Kind::Decision,
-            tags: vec!["observed".to_owned()],
-            aliases: Vec::new(),
-            source_prompt: String::new(),
-            metadata: String::new(),
-            evidence_count: 1,
-            confidence: Confidence::Inferred,
-            valid_from: at,
-            valid_from_stated: false,
-            valid_to: None,
-            recorded_at: at,
-            updated_at: at,
-            version: 1,
-            text_version: 1,
-            author: Principal("key:author".to_owned()),
-            due: None,
-            superseded_by: None,
-            statement: Statement {
-                exact: Fingerprint(u64::from(number)),
-                canonical: None,
-                label: Fingerprint(900),
-                acronym: None,
-                general: Vec::new(),
-                modality: Modality::Asserted,
-                claims: Vec::new(),
-                ends: Vec::new(),
-            },
-            rules_version: 1,
-            link_count: 0,
-            open_conflict_count: 0,
-        },
-        evidence: vec![(
-            1,
-            Evidence {
-                id: EvidenceId::from_bytes(id(100 + number)),
-                turn: Some(TurnSpan {
-                    turn: TurnId::from_bytes(id(90)),
-                    turn_index: 0,
-                    role: Role::User,
-                    start: 0,
-                    end: 3,
-                }),
-                scope: scope(),
-                text: "we".to_owned(),
-                observed_at: at,
-                author: Principal("key:author".to_owned()),
-            },
-        )],
-        versions: Vec::new(),
-    }))
-}
-
-fn link(number: u8, source: u8, target: u8) -> Record {
-    Record::Link(Box::new(Link {
-        id: LinkId::from_bytes(id(number)),
-        source: MemoryId::from_bytes(id(source)),
-        target: MemoryId::from_bytes(id(target)),
-        relationship: Relationship::DependsOn,
-        weight_thousandths: 800,
-        confidence: Confidence::Weak,
-        origin: Origin::Observe,
-        reason: "said together".to_owned(),
-        shared_terms: Vec::new(),
-        author: Principal("key:author".to_owned()),
-        created_at: Millis(1_700_000_000_000),
-        version: 1,
-        resolution: None,
-    }))
-}
-
-fn turn() -> Record {
-    Record::Turn(Box::new(Turn {
-        id: TurnId::from_bytes(id(90)),
-        pair: PairId::from_bytes(id(91)),
-        scope: scope(),
-        role: Role::User,
-        turn_index: 0,
-        text: "we decided it".to_owned(),
-        observed_at: Millis(1_700_000_000_000),
-        recorded_at: Millis(1_700_000_000_001),
-        author: Principal("key:author".to_owned()),
-        memories: vec![MemoryId::from_bytes(id(1)), MemoryId::from_bytes(id(2))],
-    }))
-}
 
 /// A gateway whose tenant `acme` has a small graph with these contents.
 async fn with_graph(contents: &[&str]) -> Running {
@@ -312,8 +196,31 @@ async fn a_secret_is_refused_redacted_or_included() {
         let included = running.call(&key, "export_graph_backup", export("include")).await;
         assert!(included.to_string().contains(secret));
     }
-    let streamed = get(&running, "/api/graph/export", Some(&key)).await;
-    assert!(!streamed.body.to_string().contains(secret), "{:?}", streamed.body);
+}
+
+/// The secret stands behind more bytes than wait for a reader.
+#[tokio::test]
+async fn a_download_with_a_late_secret_is_refused_before_its_first_byte() {
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let long = "word ".repeat(10_000);
+    let mut contents: Vec<&str> = vec![&long; 40];
+    let last = format!("the token is {secret}");
+    contents.push(&last);
+    let running = with_graph(&contents).await;
+    let key = running.key(READ.with(WRITE));
+    for format in ["json", "graphml", "abhi"] {
+        let path = format!("/api/graph/export?format={format}");
+        let refused = get(&running, &path, Some(&key)).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{format}: {:?}", refused.body);
+        assert_eq!(refused.body["error_code"], "secrets_found", "{format}");
+        assert!(!refused.body.to_string().contains(secret));
+        let path = format!("{path}&secrets=include");
+        assert_eq!(
+            get(&running, &path, Some(&key)).await.status,
+            StatusCode::OK,
+            "{format}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -391,10 +298,15 @@ async fn an_upload_is_imported_by_its_owner_and_counted() {
     assert_eq!(code(&refused), "not_found");
     let imported = running.call(&key, "import_graph_backup", upload.clone()).await;
     assert_eq!(imported["structuredContent"]["nodes_unchanged"], 1, "{imported}");
-    for _ in 0..3 {
+    // The same call again finds it, as long as nobody needs its place.
+    for number in 0..4 {
+        let again = running.call(&key, "import_graph_backup", upload.clone()).await;
+        assert_eq!(code(&again) == "not_found", number == 4, "{number}: {again}");
         let reply = send_bytes(&running, "/api/uploads", &key, "more").await;
-        assert_eq!(reply.status, StatusCode::CREATED);
+        assert_eq!(reply.status, StatusCode::CREATED, "{number}");
     }
+    let gone = running.call(&key, "import_graph_backup", upload).await;
+    assert_eq!(code(&gone), "not_found");
     let reply = send_bytes(&running, "/api/uploads", &key, "one too many").await;
     assert_eq!(reply.body["error_code"], "limit_exceeded");
     let other = running.key_of("other", WRITE);

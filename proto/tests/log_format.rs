@@ -259,6 +259,13 @@ fn entries_of_every_release_keep_their_bytes_and_meaning() {
             encode_entry,
         );
     }
+    // Records that came later than their command.
+    check_golden(
+        "entry_import_message",
+        || encode_entry(&Draw::full(8).entry_with(generate::commands::IMPORT)),
+        |bytes| decode_entry(bytes).unwrap(),
+        encode_entry,
+    );
 }
 
 #[test]

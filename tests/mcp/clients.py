@@ -4,7 +4,8 @@
 Every client stores a memory in one process and every other client recalls it in another: what one agent learns, another
 knows. Beside that, for each client: the protocol revision it must end up with, no session id, all core tools listed, text
 and structured answer both complete, a mistake in the arguments told as a tool error, an unknown tool and a wrong key as
-failures. Prints one line for each client and a summary; exits with 1 if anything is wrong.
+failures. Then each client calls every tool once, with the arguments of every_tool.json. Prints one line for each client
+and a summary; exits with 1 if anything is wrong.
 """
 
 import json
@@ -56,9 +57,10 @@ class Client:
         self.place, self.url, self.key = place, url, key
         self.name, self.command, self.era, self.protocol = spec
 
-    def run(self, *pairs, key=None):
+    def run(self, *pairs, key=None, more=None):
         """Runs one process; gives its exit code, its lines and what it said about errors."""
         env = dict(os.environ, WAGGLE_MCP_URL=self.url, WAGGLE_MCP_KEY=self.key if key is None else key)
+        env.update(more or {})
         if self.era:
             env["WAGGLE_MCP_ERA"] = self.era
         words = [word for tool, args in pairs for word in (tool, json.dumps(args))]
@@ -134,6 +136,26 @@ def refusals(client, problems):
         problems.append("a wrong key was let in")
 
 
+def every_tool(client, run, problems):
+    """One process calls each tool once; no answer may be an error, and each has both forms."""
+    file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "every_tool.json")
+    with open(file, encoding="utf-8") as steps:
+        steps = [step["tool"] for step in json.load(steps)]
+    more = {"WAGGLE_MCP_CALLS": file, "WAGGLE_MCP_PROJECT": f"every-{client.name}-{run}"}
+    code, lines, error = client.run(more=more)
+    if code != 0 or len(lines) != len(steps) + 1:
+        done = [line["tool"] for line in lines[1:]]
+        problems.append(f"every tool: exit code {code}, {len(done)} answers of {len(steps)}: {error[-300:]}")
+    if lines and (missing := set(lines[0].get("tools", [])) ^ set(steps)):
+        problems.append(f"every_tool.json and the list of tools differ in {', '.join(sorted(missing))}")
+    for answer in lines[1:]:
+        if answer["isError"]:
+            problems.append(f"{answer['tool']}: {answer['text'][:200]}")
+        elif not isinstance(answer["structured"], dict) or not answer["text"].strip():
+            problems.append(f"{answer['tool']}: text and structuredContent are not both there")
+    return len({answer["tool"] for answer in lines[1:] if not answer["isError"]})
+
+
 def main():
     place, url, key = sys.argv[1:4]
     run = uuid.uuid4().hex[:12]
@@ -151,13 +173,15 @@ def main():
     stored = each(lambda client: store(client, facts[client.name], project, problems[client.name]))
     found = each(lambda client: recall(client, facts, stored, project, problems[client.name]))
     each(lambda client: refusals(client, problems[client.name]))
+    called = each(lambda client: every_tool(client, run, problems[client.name]))
 
     bad = 0
     for client in clients:
         mine = list(dict.fromkeys(problems[client.name]))
         bad += bool(mine)
         state = "FAIL" if mine else "ok  "
-        print(f"{state} {client.name:11s} {client.protocol}  stored 1, recalled {found[client.name]} of {len(clients) - 1}")
+        done = f"stored 1, recalled {found[client.name]} of {len(clients) - 1}, called {called[client.name]} tools"
+        print(f"{state} {client.name:11s} {client.protocol}  {done}")
         for problem in mine:
             print(f"       {' '.join(problem.split())}")
     print(f"clients: {len(clients) - bad} passed, {bad} failed ({time.monotonic() - began:.0f} s)")

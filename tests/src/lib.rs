@@ -8,6 +8,7 @@ pub mod mcp;
 pub mod server;
 pub mod texts;
 pub mod workspace;
+pub mod world;
 
 /// reqwest is built without a TLS provider of its own and wants one even for plain http.
 pub fn install_tls_provider() {

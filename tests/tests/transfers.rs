@@ -2,81 +2,19 @@
 
 use anyhow::{Context, Result, ensure};
 use reqwest::StatusCode;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::json;
 use waggle_tests::mcp::Client;
-use waggle_tests::server::Dev;
+use waggle_tests::world::{World, records};
 
-struct World {
-    _folder: TempDir,
-    dev: Dev,
-    http: reqwest::Client,
-    base: String,
-    operator_key: String,
-}
-
-impl World {
-    fn start() -> Result<Self> {
-        let folder = tempfile::tempdir().context("make a folder for the data")?;
-        let data = folder.path().join("data");
-        let dev = Dev::start(&data)?;
-        let operator_key =
-            std::fs::read_to_string(data.join("secrets/operator-key")).context("read the operator's key")?;
-        Ok(Self {
-            base: dev.mcp_url.trim_end_matches("/mcp").to_owned(),
-            http: {
-                waggle_tests::install_tls_provider();
-                reqwest::Client::builder().no_proxy().build()?
-            },
-            operator_key: operator_key.trim().to_owned(),
-            dev,
-            _folder: folder,
-        })
-    }
-
-    async fn admin(&self, path: &str, body: Value) -> Result<Value> {
-        let url = format!("{}{path}", self.dev.admin_url);
-        let sent = self
-            .http
-            .post(url)
-            .bearer_auth(&self.operator_key)
-            .body(body.to_string());
-        let answer = sent.send().await?;
-        ensure!(answer.status().is_success(), "{path}: {}", answer.text().await?);
-        Ok(serde_json::from_str(&answer.text().await?)?)
-    }
-
-    async fn new_tenant(&self, tenant: &str, scopes: &[&str]) -> Result<String> {
-        self.admin("/api/admin/tenants", json!({"tenant_id": tenant})).await?;
-        let key = json!({"tenant_id": tenant, "name": "test", "scopes": scopes});
-        let made = self.admin("/api/admin/keys", key).await?;
-        let key = made.get("raw_api_key").and_then(Value::as_str);
-        Ok(key.context("find the new key")?.to_owned())
-    }
-
-    async fn export(&self, key: &str, query: &str) -> Result<(StatusCode, String)> {
-        let url = format!("{}/api/graph/export?{query}", self.base);
-        let answer = self.http.get(url).bearer_auth(key).send().await?;
-        Ok((answer.status(), answer.text().await?))
-    }
-
-    async fn import(&self, key: &str, query: &str, file: String) -> Result<(StatusCode, Value)> {
-        let url = format!("{}/api/graph/import?{query}", self.base);
-        let answer = self.http.post(url).bearer_auth(key).body(file).send().await?;
-        let (status, text) = (answer.status(), answer.text().await?);
-        Ok((status, serde_json::from_str(&text).with_context(|| text.clone())?))
-    }
-}
-
-/// All but what names the file itself.
-fn records(file: &str) -> Result<Value> {
-    let mut file: Value = serde_json::from_str(file).context("read a backup")?;
-    if let Some(members) = file.as_object_mut() {
-        for own in ["tenant_id", "exported_at", "read_at", "content_hash", "signature"] {
-            members.shift_remove(own);
-        }
-    }
-    Ok(file)
+/// `waggle` with these arguments, as somebody would type it.
+fn waggle(world: &World, key: &str, arguments: &[&str]) -> Result<(Option<i32>, String)> {
+    let output = std::process::Command::new(waggle_tests::workspace::binary()?)
+        .args(arguments)
+        .args(["--url", &world.base])
+        .env("WAGGLE_KEY", key)
+        .output()?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok((output.status.code(), String::from_utf8(said)?))
 }
 
 async fn fill(client: &Client) -> Result<()> {
@@ -210,5 +148,166 @@ async fn a_changed_file_is_refused_and_a_foreign_one_has_the_importer_as_author(
     ensure!(node["project"] == "mine" && node["namespace"] == "mine", "{copy:?}");
     ensure!(node["metadata"]["claimed_author"].is_string(), "{node}");
     ensure!(node["metadata"]["claimed_author"] != node["author"], "{node}");
+    world.dev.stop()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transcript_handed_over_before_a_backup_is_known_after_the_restore() -> Result<()> {
+    let world = World::start()?;
+    let transcript = json!({
+        "project": "shop", "agent_id": "planner", "session_id": "s1",
+        "messages": [
+            {"role": "user", "content": "We decided to use PostgreSQL for orders.", "message_id": "m1"},
+            {"role": "assistant", "content": "Noted: PostgreSQL."},
+            {"role": "tool", "content": "exit code 0"},
+            {"role": "user", "content": "The orders service depends on the ledger."},
+        ],
+    });
+    let stored = world.hand_over(&world.dev.api_key, &transcript).await?;
+    ensure!(stored["transcript_records_written"] == 4, "{stored}");
+    ensure!(stored["logical_turns_processed"] == 1, "{stored}");
+    let (_, file) = world.export(&world.dev.api_key, "format=json").await?;
+    let abhi = world.export_bytes(&world.dev.api_key, "format=abhi").await?;
+
+    for (tenant, file) in [("json", file.clone().into_bytes()), ("abhi", abhi)] {
+        let key = world.new_tenant(tenant, &["graph:read", "graph:write"]).await?;
+        let (status, imported) = world.import(&key, "", file).await?;
+        ensure!(status == StatusCode::OK, "{tenant}: {imported}");
+        let (_, before) = world.export(&key, "").await?;
+        let again = world.hand_over(&key, &transcript).await?;
+        ensure!(again["transcript_records_written"] == 0, "{tenant}: {again}");
+        ensure!(again["transcript_records_skipped"] == 4, "{tenant}: {again}");
+        ensure!(again["nodes_created"] == 0, "{tenant}: {again}");
+        let (_, after) = world.export(&key, "").await?;
+        ensure!(
+            records(&after)? == records(&before)?,
+            "{tenant}: the hand-off changed something"
+        );
+
+        // The user block at the end still waits for its answer.
+        let mut longer = transcript.clone();
+        let answer = json!({"role": "assistant", "content": "Noted: orders needs the ledger."});
+        longer["messages"]
+            .as_array_mut()
+            .context("find the messages")?
+            .push(answer);
+        let longer = world.hand_over(&key, &longer).await?;
+        ensure!(longer["transcript_records_written"] == 1, "{tenant}: {longer}");
+        ensure!(longer["logical_turns_processed"] == 1, "{tenant}: {longer}");
+    }
+    world.dev.stop()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vault_comes_back_from_a_folder_and_from_a_zip() -> Result<()> {
+    let world = World::start()?;
+    fill(&Client::of(&world.dev)?).await?;
+    let key = world.dev.api_key.clone();
+    let folder = tempfile::tempdir()?;
+    let zip = folder.path().join("vault.zip");
+    let zip_name = zip.to_str().context("a path of text")?;
+    let (code, said) = waggle(&world, &key, &["export", "--format", "vault", "--output", zip_name])?;
+    ensure!(code == Some(0), "{said}");
+    let (code, said) = waggle(&world, &key, &["import", zip_name])?;
+    ensure!(code == Some(0) && said.contains("format: vault\n"), "{said}");
+    ensure!(
+        said.contains("nodes_updated: 0\n") && said.contains("conflict_count: 0\n"),
+        "{said}"
+    );
+
+    let unpacked = folder.path().join("notes");
+    let note = unpack(&zip, &unpacked, "90 days")?;
+    let text = std::fs::read_to_string(&note)?;
+    std::fs::write(&note, text.replace("90 days", "120 days"))?;
+    let notes = unpacked.to_str().context("a path of text")?;
+    let (code, said) = waggle(&world, &key, &["import", notes, "--dry-run"])?;
+    ensure!(code == Some(0) && said.contains("nodes_updated: 1\n"), "{said}");
+    let (code, said) = waggle(&world, &key, &["import", notes])?;
+    ensure!(code == Some(0) && said.contains("nodes_updated: 1\n"), "{said}");
+    let (code, said) = waggle(&world, &key, &["import", notes])?;
+    ensure!(code == Some(0) && said.contains("nodes_updated: 0\n"), "{said}");
+    let (_, file) = world.export(&key, "").await?;
+    ensure!(file.contains("120 days"), "the edit is there");
+
+    let (code, said) = waggle(
+        &world,
+        &key,
+        &["import", notes, "--strategy", "branch", "--project", "x"],
+    )?;
+    ensure!(code != Some(0) && said.contains("strategy"), "{said}");
+    world.dev.stop()
+}
+
+/// Unpacks a ZIP and gives the file whose text holds `word`.
+fn unpack(zip: &std::path::Path, into: &std::path::Path, word: &str) -> Result<std::path::PathBuf> {
+    zip::ZipArchive::new(std::fs::File::open(zip)?)?.extract(into)?;
+    let mut waiting = vec![into.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") && std::fs::read_to_string(&path)?.contains(word)
+            {
+                return Ok(path);
+            }
+        }
+    }
+    anyhow::bail!("no file holds {word}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_export_leaves_no_file_and_says_why() -> Result<()> {
+    let world = World::start()?;
+    let client = Client::of(&world.dev)?;
+    for number in 0..40 {
+        let memory = json!({
+            "label": format!("Part {number}"), "content": format!("Part {number}: {}", "word ".repeat(9_000)),
+            "node_type": "note",
+        });
+        client.call("store_node", memory).await?.ok()?;
+    }
+    let secret = json!({
+        "label": "Token", "content": "the token is ghp_abcdefghijklmnopqrstuvwxyz0123456789", "node_type": "note",
+    });
+    client.call("store_node", secret).await?.ok()?;
+    let (status, answer) = world.export(&world.dev.api_key, "format=json").await?;
+    ensure!(status == StatusCode::BAD_REQUEST, "{status}: {answer}");
+    ensure!(answer.contains("secrets_found") && !answer.contains("ghp_"), "{answer}");
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("all.json");
+    let name = file.to_str().context("a path of text")?;
+    let (code, said) = waggle(&world, &world.dev.api_key, &["export", "--output", name])?;
+    ensure!(code != Some(0) && said.contains("secrets_found"), "{code:?} {said}");
+    ensure!(std::fs::read_dir(folder.path())?.next().is_none(), "a file is left");
+    world.dev.stop()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_leaves_out_what_was_erased_here() -> Result<()> {
+    let world = World::start()?;
+    let client = Client::of(&world.dev)?;
+    fill(&client).await?;
+    let (_, file) = world.export(&world.dev.api_key, "").await?;
+    let backup = records(&file)?;
+    let nodes = backup["nodes"].as_array().context("find the nodes")?;
+    let edge = &backup["edges"][0];
+    let gone = edge["source_id"].as_str().context("find a link")?;
+    client.call("delete_node", json!({"node_id": gone})).await?.ok()?;
+    let (status, report) = world
+        .import(&world.dev.api_key, "strategy=branch&project=branch", file.clone())
+        .await?;
+    ensure!(status == StatusCode::OK, "{report}");
+    ensure!(report["nodes_created"] == nodes.len() - 1, "{report}");
+    let named = json!({"record": "node", "id": gone, "reason": "erased_here", "fields": ""});
+    ensure!(report["conflicts"] == json!([named]), "{report}");
+    let content = nodes.iter().find(|node| node["id"] == gone).context("find the node")?["content"].clone();
+    let (_, after) = world.export(&world.dev.api_key, "project=branch").await?;
+    let after = records(&after)?;
+    let revived = after["nodes"].as_array().context("find the nodes")?;
+    ensure!(
+        revived.iter().all(|node| node["content"] != content),
+        "{content} is back"
+    );
     world.dev.stop()
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+mod vault;
+
 use crate::client::ClientArgs;
 use crate::output::OutputArgs;
 
@@ -39,7 +41,7 @@ pub(crate) struct Export {
 
 #[derive(clap::Args)]
 pub(crate) struct Import {
-    /// A file that `waggle export` wrote.
+    /// A file that `waggle export` wrote, or the folder or ZIP of a Markdown vault.
     file: PathBuf,
     /// What happens to what is there already.
     #[arg(long, default_value = "merge", value_parser = ["merge", "skip-existing", "overwrite", "branch"])]
@@ -98,19 +100,25 @@ fn part_of(path: &Path) -> PathBuf {
 }
 
 pub(crate) fn import(args: Import) -> Result<()> {
-    let mut query: Vec<(&str, String)> = vec![("strategy", args.strategy)];
+    let (file, format) = if args.file.is_dir() {
+        (vault::pack(&args.file)?, "vault")
+    } else {
+        let file = File::open(&args.file).with_context(|| format!("read {}", args.file.display()))?;
+        (file, "auto")
+    };
+    let mut query: Vec<(&str, String)> = vec![("format", format.to_owned()), ("strategy", args.strategy)];
     query.extend(args.project.map(|project| ("project", project)));
     for (name, on) in [("allow_dangling", args.allow_dangling), ("dry_run", args.dry_run)] {
         if on {
             query.push((name, "true".to_owned()));
         }
     }
-    let file = File::open(&args.file).with_context(|| format!("read {}", args.file.display()))?;
     let report = args.client.public()?.upload("/api/graph/import", &query, file)?;
     args.output.show(&report, || lines(&report))
 }
 
 fn lines(report: &Value) -> String {
+    let is_vault = report.get("format").and_then(Value::as_str) == Some("vault");
     let mut text = String::new();
     for (key, value) in report.as_object().into_iter().flatten() {
         if key != "conflicts" && key != "renamed" {
@@ -123,10 +131,10 @@ fn lines(report: &Value) -> String {
         let field = |name: &str| conflict.get(name).and_then(Value::as_str).unwrap_or_default();
         text.push_str(&format!(
             "conflict: {} {} {} {}\n",
-            field("record"),
-            field("id"),
+            field(if is_vault { "path" } else { "record" }),
+            field(if is_vault { "node_id" } else { "id" }),
             field("reason"),
-            field("fields")
+            field(if is_vault { "field" } else { "fields" })
         ));
     }
     text
@@ -144,6 +152,12 @@ mod tests {
             "conflicts": [{"record": "node", "id": "x", "reason": "differs", "fields": "content"}],
         });
         let expected = "format: json\nnodes_created: 2\ndry_run: false\nconflict: node x differs content\n";
+        assert_eq!(lines(&report), expected);
+        let report = json!({
+            "format": "vault", "nodes_updated": 0,
+            "conflicts": [{"path": "a.md", "node_id": "x", "reason": "both_changed", "field": "content"}],
+        });
+        let expected = "format: vault\nnodes_updated: 0\nconflict: a.md x both_changed content\n";
         assert_eq!(lines(&report), expected);
     }
 

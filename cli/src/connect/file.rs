@@ -10,6 +10,8 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const BACKUPS_MAX: usize = 5;
 /// Between the name of the file and the time of the backup.
 const BACKUP_MARK: &str = ".waggle-backup-";
+/// Stands in the name of a backup before the mode of the original, where the backup has less.
+const MODE_MARK: &str = "-mode";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
@@ -112,15 +114,22 @@ impl Change<'_> {
 
     /// The same mode as the original, but never open to everybody: it may hold keys of other servers.
     fn back_up(&self, path: &Path, text: &str, mode: Option<u32>) -> Result<PathBuf, FileError> {
-        let mode = mode.unwrap_or(0o600) & !0o007;
+        let mode = mode.unwrap_or(0o600);
+        let kept = mode & !0o007;
+        // The name remembers what the copy itself must not have.
+        let opened = if kept == mode {
+            String::new()
+        } else {
+            format!("{MODE_MARK}{mode:03o}")
+        };
         for attempt in 0..100u32 {
             let suffix = if attempt == 0 {
                 String::new()
             } else {
                 format!("-{attempt:02}")
             };
-            let backup = beside(path, &format!("{BACKUP_MARK}{}{suffix}", self.time));
-            match write_new(&backup, text, mode) {
+            let backup = beside(path, &format!("{BACKUP_MARK}{}{suffix}{opened}", self.time));
+            match write_new(&backup, text, kept) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => {
                     return other
@@ -132,6 +141,29 @@ impl Change<'_> {
         Err(io_error("write the backup of", path)(
             io::ErrorKind::AlreadyExists.into(),
         ))
+    }
+}
+
+/// A file that was made private because a key stood in it gets the mode back that it had before. A file that its owner made
+/// private stays so.
+pub(crate) fn restore_mode(path: &Path) -> Result<(), FileError> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if mode_of(&path) != Some(0o600) {
+        return Ok(());
+    }
+    let modes = backups(&path).into_iter().filter_map(|backup| {
+        let name = backup.file_name()?.to_string_lossy().into_owned();
+        let named = name
+            .rsplit_once(MODE_MARK)
+            .and_then(|(_, mode)| u32::from_str_radix(mode, 8).ok());
+        named.or_else(|| mode_of(&backup))
+    });
+    // The newest is the one of this very change.
+    match modes.skip(1).find(|mode| *mode != 0o600) {
+        Some(mode) => fs::File::open(&path)
+            .and_then(|file| set_mode(&file, mode & 0o777))
+            .map_err(io_error("restore the mode of", &path)),
+        None => Ok(()),
     }
 }
 
@@ -280,6 +312,33 @@ mod tests {
             .map(|entry| entry.file_name())
             .collect();
         assert_eq!(names.len(), 4, "no rest of writing is left: {names:?}");
+    }
+
+    #[test]
+    fn the_mode_comes_back_once_the_key_is_gone() {
+        for (before, after) in [(0o644, 0o644), (0o664, 0o664), (0o640, 0o640), (0o600, 0o600)] {
+            let dir = tempfile::tempdir().expect("directory");
+            let path = dir.path().join("settings.json");
+            fs::write(&path, "old").expect("write");
+            fs::set_permissions(&path, fs::Permissions::from_mode(before)).expect("chmod");
+            let secret = Change {
+                secret: true,
+                ..change(&path, Some("old"), "key", "1")
+            };
+            secret.save().expect("saved");
+            assert_eq!(mode(&path), 0o600);
+            change(&path, Some("key"), "old", "2").save().expect("saved");
+            restore_mode(&path).expect("restored");
+            assert_eq!(mode(&path), after, "{before:o}");
+        }
+        // Without a key nothing was taken away.
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("settings.json");
+        fs::write(&path, "old").expect("write");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).expect("chmod");
+        change(&path, Some("old"), "new", "1").save().expect("saved");
+        restore_mode(&path).expect("nothing to do");
+        assert_eq!(mode(&path), 0o604);
     }
 
     #[test]

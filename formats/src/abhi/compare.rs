@@ -171,7 +171,7 @@ fn key(record: &Record) -> (String, String) {
             waggle_memory::scope::name_key(&session.project),
             session.session_id.clone(),
         ),
-        Record::Turn(turn) => (turn.id.to_string(), String::new()),
+        Record::Turn(turn, _) => (turn.id.to_string(), String::new()),
         Record::Memory(record) => (record.memory.id.to_string(), String::new()),
         Record::Link(link) => (link.id.to_string(), String::new()),
         Record::Redirect(redirect) => (redirect.from.to_string(), String::new()),

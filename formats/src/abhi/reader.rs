@@ -243,7 +243,10 @@ pub(crate) fn record_of(
 ) -> Result<Option<Record>, String> {
     let record = match member {
         WINDOWS => transcript::from_window(line, repos, importer, changes)?.map(Record::Session),
-        TRANSCRIPTS => Some(Record::Turn(Box::new(transcript::from_line(line, importer, changes)?))),
+        TRANSCRIPTS => {
+            let (turn, message) = transcript::from_line(line, importer, changes)?;
+            Some(Record::Turn(Box::new(turn), message))
+        }
         NODES => Some(Record::Memory(Box::new(node::from_line(line, importer, changes)?))),
         _ => edge::from_line(line, importer, changes)?.map(|link| Record::Link(Box::new(link))),
     };

@@ -27,7 +27,7 @@ impl Taken {
         let counts = &mut self.report.counts;
         let (sort, count, limit) = match record {
             Record::Session(_) => (0, &mut counts.sessions, RECORDS_MAX),
-            Record::Turn(_) => (1, &mut counts.transcripts, RECORDS_MAX),
+            Record::Turn(..) => (1, &mut counts.transcripts, RECORDS_MAX),
             Record::Memory(_) => (2, &mut counts.nodes, NODES_MAX),
             Record::Link(_) => (3, &mut counts.edges, RECORDS_MAX),
             Record::Redirect(_) => (4, &mut counts.redirects, RECORDS_MAX),
@@ -39,7 +39,7 @@ impl Taken {
         }
         let new = match record {
             Record::Session(_) => true,
-            Record::Turn(turn) => self.others.insert(turn.id.bytes()),
+            Record::Turn(turn, _) => self.others.insert(turn.id.bytes()),
             Record::Memory(memory) => self.nodes.insert(memory.memory.id),
             Record::Link(link) => self.others.insert(link.id.bytes()),
             Record::Redirect(redirect) => self.others.insert(redirect.from.bytes()),

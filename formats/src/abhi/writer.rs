@@ -129,8 +129,8 @@ impl<'a, W: Read + Write + Seek> Writer<'a, W> {
                 self.windows.extend_from_slice(&line);
                 within(self.windows.len(), "bytes of sessions", WINDOWS_BYTES_MAX)
             }
-            Record::Turn(turn) => {
-                let line = line_of(&transcript::to_line(turn, tenant).map_err(invalid)?);
+            Record::Turn(turn, message) => {
+                let line = line_of(&transcript::to_line(turn, *message, tenant).map_err(invalid)?);
                 self.line(0, &line)
             }
             Record::Memory(memory) => {

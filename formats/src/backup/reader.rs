@@ -315,7 +315,10 @@ enum Step {
 fn parse_record(section: usize, json: &[u8]) -> Result<Record, String> {
     Ok(match section {
         0 => Record::Session(json::parse::<SessionShape>(json)?.into()),
-        1 => Record::Turn(Box::new(json::parse::<TurnShape>(json)?.into())),
+        1 => {
+            let (turn, message) = json::parse::<TurnShape>(json)?.read();
+            Record::Turn(Box::new(turn), message)
+        }
         2 => Record::Memory(Box::new(json::parse::<MemoryShape>(json)?.into())),
         3 => Record::Link(Box::new(json::parse::<LinkShape>(json)?.into())),
         4 => Record::Redirect(json::parse::<RedirectShape>(json)?.into()),

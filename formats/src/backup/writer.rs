@@ -165,7 +165,7 @@ impl<W: Write> Writer<W> {
 fn section_of(record: &Record) -> usize {
     match record {
         Record::Session(_) => 0,
-        Record::Turn(_) => 1,
+        Record::Turn(..) => 1,
         Record::Memory(_) => 2,
         Record::Link(_) => 3,
         Record::Redirect(_) => 4,

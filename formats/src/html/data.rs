@@ -29,7 +29,7 @@ pub(super) struct Data {
 struct Meta {
     tenant: String,
     project: String,
-    generated_at: String,
+    changed_at: String,
     physics: bool,
     redactions: usize,
     notices: Vec<String>,
@@ -99,7 +99,7 @@ pub(super) fn collect(graph: &Graph, options: PageOptions<'_>, redactor: &Redact
         meta: Meta {
             tenant: options.tenant.to_string(),
             project: options.project.to_owned(),
-            generated_at: options.generated_at.to_string(),
+            changed_at: options.generated_at.to_string(),
             physics: options.layout == Layout::Physics,
             redactions: redactor.count(),
             notices,

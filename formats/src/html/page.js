@@ -389,7 +389,7 @@
   byId("title").textContent = `Memory of ${name}`;
   document.title = `Memory of ${name}`;
   const facts = [count(nodes.length, "memory", "memories"), count(links.length, "link"), count(openCount, "open conflict")];
-  facts.push(`as of ${day(meta.generated_at)}`);
+  if (nodes.length) facts.push(`last change ${day(meta.changed_at)}`);
   if (meta.redactions) facts.push(`${count(meta.redactions, "secret")} replaced`);
   byId("facts").textContent = facts.join(" · ");
   if (meta.notices.length) {

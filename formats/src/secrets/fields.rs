@@ -17,7 +17,7 @@ pub(super) const METADATA: &str = "metadata";
 pub(super) fn visit(record: &mut Record, visit: &mut impl FnMut(&str, &mut String)) {
     match record {
         Record::Session(session) => visit("title", &mut session.title),
-        Record::Turn(turn) => visit("text", &mut turn.text),
+        Record::Turn(turn, _) => visit("text", &mut turn.text),
         Record::Memory(record) => visit_memory(record, visit),
         Record::Link(link) => visit_link(link, visit),
         Record::Redirect(_) | Record::Tombstone(..) => {}
@@ -58,6 +58,7 @@ fn visit_memory(record: &mut MemoryRecord, visit: &mut impl FnMut(&str, &mut Str
     for (index, version) in record.versions.iter_mut().enumerate() {
         visit(&format!("versions[{index}].label"), &mut version.label);
         visit(&format!("versions[{index}].content"), &mut version.content);
+        visit(&format!("versions[{index}].note"), &mut version.note);
         list(&format!("versions[{index}].tags"), &mut version.tags, visit);
     }
 }

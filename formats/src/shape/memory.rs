@@ -86,6 +86,8 @@ struct VersionShape {
     content: String,
     label: String,
     node_type: Text<Kind>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    note: String,
     reason: Text<ChangeReason>,
     recorded_at: Text<Millis>,
     replaced_at: Text<Millis>,
@@ -268,6 +270,7 @@ impl From<&Version> for VersionShape {
             content: version.content.clone(),
             label: version.label.clone(),
             node_type: Text(version.kind),
+            note: version.note.clone(),
             reason: Text(version.reason),
             recorded_at: Text(version.recorded_at),
             replaced_at: Text(version.replaced_at),
@@ -296,6 +299,7 @@ impl From<VersionShape> for Version {
             valid_from: shape.valid_from.0,
             valid_to: shape.valid_to.map(|at| at.0),
             superseded_by: shape.superseded_by.map(|id| id.0),
+            note: shape.note,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Sessions and turns.
 
 use serde::{Deserialize, Serialize};
-use waggle_memory::id::{MemoryId, PairId, Principal, TurnId};
+use waggle_memory::handoff::Message;
+use waggle_memory::id::{MemoryId, MessageId, PairId, Principal, TurnId};
 use waggle_memory::kind::Role;
 use waggle_memory::scope::Scope;
+use waggle_memory::statement::Fingerprint;
 use waggle_memory::time::Millis;
 use waggle_memory::transcript::{Session, Turn};
 
@@ -52,11 +54,42 @@ impl From<SessionShape> for Session {
     }
 }
 
+/// Which message of a hand-off a turn is; only such turns have it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MessageShape {
+    content: Text<Fingerprint>,
+    extracted: bool,
+    identity: Text<MessageId>,
+}
+
+impl From<Message> for MessageShape {
+    fn from(message: Message) -> Self {
+        Self {
+            content: Text(message.content),
+            extracted: message.extracted,
+            identity: Text(message.identity),
+        }
+    }
+}
+
+impl From<MessageShape> for Message {
+    fn from(shape: MessageShape) -> Self {
+        Self {
+            identity: shape.identity.0,
+            content: shape.content.0,
+            extracted: shape.extracted,
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TurnShape {
     agent_id: String,
     author: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<MessageShape>,
     node_ids: Vec<Text<MemoryId>>,
     observed_at: Text<Millis>,
     project: String,
@@ -69,9 +102,10 @@ pub(crate) struct TurnShape {
     turn_pair_id: Text<PairId>,
 }
 
-impl From<&Turn> for TurnShape {
-    fn from(turn: &Turn) -> Self {
+impl TurnShape {
+    pub(crate) fn new(turn: &Turn, message: Option<Message>) -> Self {
         Self {
+            message: message.map(MessageShape::from),
             agent_id: turn.scope.agent_id.clone(),
             author: turn.author.0.clone(),
             node_ids: turn.memories.iter().copied().map(Text).collect(),
@@ -86,11 +120,11 @@ impl From<&Turn> for TurnShape {
             turn_pair_id: Text(turn.pair),
         }
     }
-}
 
-impl From<TurnShape> for Turn {
-    fn from(shape: TurnShape) -> Self {
-        Self {
+    pub(crate) fn read(self) -> (Turn, Option<Message>) {
+        let shape = self;
+        let message = shape.message.map(Message::from);
+        let turn = Turn {
             id: shape.transcript_id.0,
             pair: shape.turn_pair_id.0,
             scope: Scope {
@@ -105,6 +139,7 @@ impl From<TurnShape> for Turn {
             recorded_at: shape.recorded_at.0,
             author: Principal(shape.author),
             memories: shape.node_ids.into_iter().map(|id| id.0).collect(),
-        }
+        };
+        (turn, message)
     }
 }

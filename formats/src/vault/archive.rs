@@ -124,16 +124,63 @@ impl ArchiveError {
 
 /// Writes a vault as a ZIP. Gives the same bytes for the same vault.
 pub fn write_zip<W: Write + Seek>(vault: &Vault, out: W) -> Result<W, ArchiveError> {
-    let mut zip = ZipWriter::new(out);
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Deflated)
-        .last_modified_time(DateTime::DEFAULT)
-        .unix_permissions(0o644);
+    let mut packer = Packer::new(out);
     for (path, text) in &vault.files {
-        zip.start_file(path.as_str(), options)?;
-        zip.write_all(text.as_bytes())?;
+        packer.put(path, text)?;
     }
-    Ok(zip.finish()?)
+    packer.finish()
+}
+
+/// Packs the files of a folder into a ZIP that can be imported.
+pub struct Packer<W: Write + Seek> {
+    zip: ZipWriter<W>,
+}
+
+impl<W: Write + Seek> Packer<W> {
+    /// An empty ZIP.
+    pub fn new(out: W) -> Self {
+        Self {
+            zip: ZipWriter::new(out),
+        }
+    }
+
+    /// Adds a file.
+    pub fn put(&mut self, path: &str, text: &str) -> Result<(), ArchiveError> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .last_modified_time(DateTime::DEFAULT)
+            .unix_permissions(0o644);
+        self.zip.start_file(path, options)?;
+        self.zip.write_all(text.as_bytes())?;
+        Ok(())
+    }
+
+    /// Ends the ZIP.
+    pub fn finish(self) -> Result<W, ArchiveError> {
+        Ok(self.zip.finish()?)
+    }
+}
+
+/// Whether a file of a folder belongs into its ZIP: what editors and systems leave beside notes does not, and anything
+/// else that is no note is refused.
+pub fn belongs(path: &str) -> Result<bool, ArchiveError> {
+    check_path(path)?;
+    if path == BASE_PATH {
+        return Ok(true);
+    }
+    if is_of_the_editor(path) {
+        return Ok(false);
+    }
+    check_is_note(path).map(|()| true)
+}
+
+/// Whether this is a ZIP that looks like a vault: the merge base is in it, or a note.
+pub fn is_zip_of_notes<R: Read + Seek>(mut reader: R) -> Result<bool, ArchiveError> {
+    check_size(&mut reader, &ArchiveLimits::UPLOAD)?;
+    let zip = ZipArchive::new(reader)?;
+    Ok(zip
+        .file_names()
+        .any(|name| name.is_ok_and(|name| name == BASE_PATH || name.ends_with(".md"))))
 }
 
 /// Reads a ZIP into an import.

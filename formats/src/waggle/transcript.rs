@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use waggle_memory::handoff::Message;
 use waggle_memory::id::{PairId, TurnId};
 use waggle_memory::kind::Role;
 use waggle_memory::scope::Scope;
@@ -17,9 +18,9 @@ use crate::limits::TURN_BYTES_MAX;
 use crate::shape::transcript::{SessionShape, TurnShape};
 
 /// The line of a turn.
-pub(crate) fn to_line(turn: &Turn, tenant: &str) -> Result<Value, String> {
+pub(crate) fn to_line(turn: &Turn, message: Option<Message>, tenant: &str) -> Result<Value, String> {
     let digest: [u8; 32] = Sha256::digest(turn.text.as_bytes()).into();
-    let shape = serde_json::to_value(TurnShape::from(turn)).map_err(|error| why(&error))?;
+    let shape = serde_json::to_value(TurnShape::new(turn, message)).map_err(|error| why(&error))?;
     let mut rest = fields::object(shape)?;
     for shared in [
         "agent_id",
@@ -52,8 +53,12 @@ pub(crate) fn to_line(turn: &Turn, tenant: &str) -> Result<Value, String> {
     }))
 }
 
-/// The turn of a line.
-pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes) -> Result<Turn, String> {
+/// The turn of a line, and which message it is.
+pub(crate) fn from_line(
+    line: Value,
+    importer: &Importer,
+    changes: &mut Changes,
+) -> Result<(Turn, Option<Message>), String> {
     let line = fields::object(line)?;
     let mut metadata = fields::metadata(&line);
     if let Some(Value::Object(mut shape)) = metadata.shift_remove(OURS) {
@@ -66,7 +71,7 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
         );
         let shape: TurnShape = serde_json::from_value(Value::Object(shape))
             .map_err(|error| format!("metadata.{OURS}: {}", why(&error)))?;
-        return Ok(shape.into());
+        return Ok(shape.read());
     }
     let id = TurnId::from_uuid(uuid(&needed(&line, "id")?, changes));
     let pair = text(&line, "turn_pair_id")?;
@@ -83,7 +88,7 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
     } else {
         words
     };
-    Ok(Turn {
+    let turn = Turn {
         id,
         pair: PairId::from_uuid(pair),
         scope: Scope {
@@ -99,7 +104,8 @@ pub(crate) fn from_line(line: Value, importer: &Importer, changes: &mut Changes)
         recorded_at: observed_at,
         author: importer.author.clone(),
         memories: Vec::new(),
-    })
+    };
+    Ok((turn, None))
 }
 
 /// The context window of a session.

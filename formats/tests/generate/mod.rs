@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use uuid::Uuid;
-use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, TurnId};
+use waggle_memory::handoff::Message;
+use waggle_memory::id::{EvidenceId, LinkId, MemoryId, MessageId, PairId, Principal, TurnId};
 use waggle_memory::kind::{Confidence, Kind, Modality, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
 use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
@@ -173,6 +174,7 @@ impl Draw {
     fn version(&mut self, number: u32) -> Version {
         let (valid_from, valid_to) = self.validity();
         Version {
+            note: self.short(),
             version: number,
             recorded_at: self.time(),
             replaced_at: self.time(),
@@ -250,6 +252,14 @@ impl Draw {
         }
     }
 
+    pub fn message(&mut self) -> Message {
+        Message {
+            identity: MessageId::from_uuid(self.uuid()),
+            content: self.fingerprint(),
+            extracted: self.flag(),
+        }
+    }
+
     pub fn session(&mut self) -> Session {
         Session {
             project: self.short(),
@@ -322,8 +332,8 @@ impl Draw {
             .into_iter()
             .map(|session| ((name_key(&session.project), session.session_id.clone()), session))
             .collect();
-        let mut turns = self.list(6, Self::turn);
-        turns.sort_by_key(|turn| turn.id);
+        let mut turns = self.list(6, |draw| (draw.turn(), draw.maybe(Self::message)));
+        turns.sort_by_key(|(turn, _)| turn.id);
         let mut memories = self.list(8, Self::memory);
         memories.sort_by_key(|record| record.memory.id);
         let ids: Vec<MemoryId> = memories.iter().map(|record| record.memory.id).collect();
@@ -346,7 +356,11 @@ impl Draw {
         sessions
             .into_values()
             .map(Record::Session)
-            .chain(turns.into_iter().map(|turn| Record::Turn(Box::new(turn))))
+            .chain(
+                turns
+                    .into_iter()
+                    .map(|(turn, message)| Record::Turn(Box::new(turn), message)),
+            )
             .chain(memories.into_iter().map(|record| Record::Memory(Box::new(record))))
             .chain(links.into_iter().map(|link| Record::Link(Box::new(link))))
             .chain(redirects.into_iter().map(Record::Redirect))

@@ -1,6 +1,9 @@
 //! Graphs for the tests of the pages (vault, bundle, HTML).
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+pub mod vault;
 
 use waggle_formats::graph::Graph;
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, TenantId, TurnId};
@@ -166,6 +169,7 @@ pub fn changed(record: &MemoryRecord, change: impl FnOnce(&mut Memory)) -> Memor
     let mut next = record.clone();
     let old = &record.memory;
     next.versions.push(Version {
+        note: String::new(),
         version: old.version,
         recorded_at: old.updated_at,
         replaced_at: old.updated_at.plus(Millis::DAY),

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::routing::{delete, get};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode, Uri};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 use waggle_memory::id::TenantId;
@@ -19,6 +19,7 @@ use waggle_memory::time::Millis;
 use waggle_proto::wire;
 
 use super::answer::{json_response, rest_fault};
+use super::entrance::named_tenants;
 use super::{body, health, keys};
 use crate::app::App;
 use crate::auth::Caller;
@@ -62,7 +63,7 @@ pub(crate) struct AdminCall {
 }
 
 impl AdminCall {
-    pub(crate) async fn begin(app: &App, headers: &HeaderMap, scope: KeyScopes) -> Result<Self, Fault> {
+    pub(crate) async fn begin(app: &App, uri: &Uri, headers: &HeaderMap, scope: KeyScopes) -> Result<Self, Fault> {
         let caller = app.auth.authenticate(headers).await?;
         caller.require(scope)?;
         let cost = if scope == KeyScopes::ADMIN_WRITE {
@@ -71,7 +72,12 @@ impl AdminCall {
             Cost::Read
         };
         let pass = app.rates.enter(&caller, cost)?;
-        Ok(Self { caller, _pass: pass })
+        let call = Self { caller, _pass: pass };
+        // Named for nothing is named all the same.
+        for tenant in named_tenants(uri) {
+            call.tenant(Some(&tenant))?;
+        }
+        Ok(call)
     }
 
     /// The tenant that a call is about: a named one for an operator, else the caller's own.
@@ -127,12 +133,12 @@ pub(crate) fn text_field<'a>(fields: &'a Map<String, Value>, name: &str) -> Resu
     }
 }
 
-async fn list_tenants(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
-    respond(StatusCode::OK, tenants(&app, &headers).await)
+async fn list_tenants(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response<Body> {
+    respond(StatusCode::OK, tenants(&app, &uri, &headers).await)
 }
 
-async fn tenants(app: &App, headers: &HeaderMap) -> Result<Value, Fault> {
-    let call = AdminCall::begin(app, headers, KeyScopes::ADMIN_READ).await?;
+async fn tenants(app: &App, uri: &Uri, headers: &HeaderMap) -> Result<Value, Fault> {
+    let call = AdminCall::begin(app, uri, headers, KeyScopes::ADMIN_READ).await?;
     let reply = app
         .cluster
         .meta(|mut client, left| async move { client.list_tenants(timed(wire::ListTenantsRequest {}, left)).await })
@@ -154,7 +160,7 @@ async fn create_tenant(State(app): State<Arc<App>>, request: Request) -> Respons
 
 /// The tenant, and whether it existed.
 async fn new_tenant(app: &App, request: Request) -> Result<(Value, bool), Fault> {
-    let call = AdminCall::begin(app, request.headers(), KeyScopes::ADMIN_WRITE).await?;
+    let call = AdminCall::begin(app, request.uri(), request.headers(), KeyScopes::ADMIN_WRITE).await?;
     if !call.caller.is_operator() {
         return Err(Fault::new(
             "authorization_failed",

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::answer::{json_response, rest_fault};
 use super::body;
+use super::entrance::{caller_of, refuse_tenant};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::mcp::schema;
@@ -65,7 +66,7 @@ async fn run(
     request: Request,
     request_id: &str,
 ) -> Result<Value, Fault> {
-    let caller = app.auth.authenticate(request.headers()).await?;
+    let caller = caller_of(app, request.uri(), request.headers()).await?;
     if request.method() != Method::POST {
         return Err(Fault::new("method_not_allowed", "this path takes POST only"));
     }
@@ -75,6 +76,7 @@ async fn run(
     let (parts, body) = request.into_parts();
     let bytes = body::read(&parts.headers, body, app.limits.body_bytes_max()).await?;
     let mut given = object(body::text(&bytes)?)?;
+    refuse_tenant(given.keys())?;
     if let Some(budget) = token_budget
         && !given.contains_key("token_budget")
     {

@@ -300,3 +300,18 @@ pub(crate) fn no_such_path(app: &App, request: &Request<Body>) -> Response<Body>
         Ok(_) => super::answer::not_found(&request_id),
     }
 }
+
+/// A method that a path of the public listener does not know. Its `Allow` header stays.
+pub(crate) fn no_such_method(app: &App, request: &Request<Body>) -> Response<Body> {
+    let request_id = Uuid::now_v7().to_string();
+    match app.public_guard.check(request.uri(), request.headers()) {
+        Err(fault) => rest_fault(&fault, &request_id),
+        Ok(_) => {
+            let what = "this path does not know the method; the Allow header names those that it knows";
+            let mut response = rest_fault(&Fault::new("method_not_allowed", what), &request_id);
+            // Each path adds its own.
+            response.headers_mut().remove(ALLOW);
+            response
+        }
+    }
+}

@@ -17,6 +17,7 @@ use waggle_proto::wire::{self, HandoffMessage, HandoffReply, HandoffRequest};
 use std::sync::Arc;
 
 use super::answer::{json_response, rest_fault};
+use super::entrance::{caller_of, tenant_given};
 use super::{body, gate};
 use crate::app::App;
 use crate::fault::Fault;
@@ -151,7 +152,7 @@ type Read = (crate::auth::Caller, Options, Transcript, crate::limits::Pass);
 /// Credential, scope of the key, method, options and body, in this order.
 async fn read_request(app: &App, request: Request) -> Result<Read, Fault> {
     let (parts, body) = request.into_parts();
-    let caller = app.auth.authenticate(&parts.headers).await?;
+    let caller = caller_of(app, &parts.uri, &parts.headers).await?;
     caller.require(KeyScopes::GRAPH_WRITE)?;
     if parts.method != Method::POST {
         let what = format!("{PATH} is used with POST only");
@@ -161,6 +162,9 @@ async fn read_request(app: &App, request: Request) -> Result<Read, Fault> {
     let options = Options::read(parts.uri.query().unwrap_or_default())?;
     let pass = app.rates.enter(&caller, Cost::Write)?;
     let transcript = read_transcript(app, &parts.headers, body).await?;
+    if transcript.ignored.names_tenant() {
+        return Err(tenant_given());
+    }
     Ok((caller, options, transcript, pass))
 }
 

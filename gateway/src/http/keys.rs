@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, Request, State};
-use http::{HeaderMap, Response, StatusCode};
+use axum::extract::{Path, Request, State};
+use http::{HeaderMap, Response, StatusCode, Uri};
 use serde_json::{Value, json};
 use waggle_memory::meta::KeyScopes;
 use waggle_memory::time::Millis;
 use waggle_proto::wire;
 
 use super::admin::{AdminCall, read_object, respond, text_field};
+use super::entrance::named_tenants;
 use crate::app::App;
 use crate::fault::Fault;
 use crate::keys::ApiKeyText;
@@ -20,16 +21,14 @@ use crate::route::timed;
 const LIFE_DAYS_DEFAULT: i64 = 90;
 const LIFE_DAYS_MAX: i64 = 3650;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response<Body> {
-    respond(
-        StatusCode::OK,
-        listed(&app, &headers, query.as_deref().unwrap_or_default()).await,
-    )
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response<Body> {
+    respond(StatusCode::OK, listed(&app, &uri, &headers).await)
 }
 
-async fn listed(app: &App, headers: &HeaderMap, query: &str) -> Result<Value, Fault> {
-    let call = AdminCall::begin(app, headers, KeyScopes::ADMIN_READ).await?;
-    let named = query.split('&').find_map(|pair| pair.strip_prefix("tenant_id="));
+async fn listed(app: &App, uri: &Uri, headers: &HeaderMap) -> Result<Value, Fault> {
+    let call = AdminCall::begin(app, uri, headers, KeyScopes::ADMIN_READ).await?;
+    let named = named_tenants(uri);
+    let named = named.first().map(String::as_str);
     let tenant = call.tenant(named)?;
     // An operator who names no tenant sees all of them.
     let tenant_id = if named.is_none() && call.caller.is_operator() {
@@ -58,7 +57,7 @@ pub(crate) async fn create(State(app): State<Arc<App>>, request: Request) -> Res
 }
 
 async fn created(app: &App, request: Request) -> Result<Value, Fault> {
-    let call = AdminCall::begin(app, request.headers(), KeyScopes::ADMIN_WRITE).await?;
+    let call = AdminCall::begin(app, request.uri(), request.headers(), KeyScopes::ADMIN_WRITE).await?;
     let allowed = [
         "tenant_id",
         "name",
@@ -197,12 +196,17 @@ fn expiry(fields: &serde_json::Map<String, Value>, now: Millis) -> Result<Option
     }
 }
 
-pub(crate) async fn revoke(State(app): State<Arc<App>>, headers: HeaderMap, Path(id): Path<String>) -> Response<Body> {
-    respond(StatusCode::OK, revoked(&app, &headers, &id).await)
+pub(crate) async fn revoke(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Response<Body> {
+    respond(StatusCode::OK, revoked(&app, &uri, &headers, &id).await)
 }
 
-async fn revoked(app: &App, headers: &HeaderMap, id: &str) -> Result<Value, Fault> {
-    let call = AdminCall::begin(app, headers, KeyScopes::ADMIN_WRITE).await?;
+async fn revoked(app: &App, uri: &Uri, headers: &HeaderMap, id: &str) -> Result<Value, Fault> {
+    let call = AdminCall::begin(app, uri, headers, KeyScopes::ADMIN_WRITE).await?;
     let of_tenant = if call.caller.is_operator() {
         String::new()
     } else {

@@ -26,6 +26,7 @@ use waggle_memory::id::Principal;
 use waggle_memory::meta::KeyScopes;
 
 use super::answer::{json_response, rest_fault};
+use super::entrance::caller_of;
 use super::host_origin::PageOrigin;
 use crate::app::App;
 use crate::auth::Caller;
@@ -35,7 +36,9 @@ use crate::mcp::tools::import_graph_backup::{done_json, strategy};
 use crate::route::Call;
 use crate::transfer::description::{Description, Format, SecretsPolicy, offered_name};
 use crate::transfer::export::{Incoming, Writing, open};
-use crate::transfer::import::{Import, run as import};
+use crate::transfer::import::{Import, blocking, run as import};
+use crate::transfer::source::Source;
+use crate::transfer::vault_import;
 
 /// Bytes sent at once.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -76,7 +79,7 @@ struct Entered {
 
 async fn enter(app: &App, parts: &Parts, scopes: KeyScopes, cost: Cost) -> Result<Entered, Fault> {
     let origin = app.public_guard.check(&parts.uri, &parts.headers)?;
-    let caller = app.auth.authenticate(&parts.headers).await?;
+    let caller = caller_of(app, &parts.uri, &parts.headers).await?;
     caller.require(scopes)?;
     let pass = app.rates.enter(&caller, cost)?;
     Ok(Entered {
@@ -187,7 +190,8 @@ fn query_of<T: serde::de::DeserializeOwned>(parts: &Parts) -> Result<T, Fault> {
         .map_err(|why| Fault::validation("query", format!("the query of the address cannot be read: {why}")))
 }
 
-/// Streams an export. What is wrong before the first bytes is answered as such; later the stream breaks off.
+/// Streams an export. What is wrong before the first bytes is answered as such; later the stream breaks off. A secret
+/// that is refused is always found before the first byte.
 async fn send(app: &Arc<App>, entered: Entered, parts: &Parts, export: Description) -> Result<Response<Body>, Fault> {
     if export.secrets == SecretsPolicy::Include {
         entered.caller.require(KeyScopes::GRAPH_WRITE)?;
@@ -242,7 +246,11 @@ fn write(app: &App, tenant: &str, export: &Description, incoming: Incoming, mut 
         export,
         inline: false,
     };
-    writing.write_strictly(incoming, &mut out)?;
+    if export.may_be_refused_late() {
+        writing.write_whole(incoming, &mut out)?;
+    } else {
+        writing.write(incoming, &mut out)?;
+    }
     out.flush_all().map_err(|_| Fault::internal())
 }
 
@@ -333,6 +341,7 @@ fn marked(mut response: Response<Body>, entered: &Entered) -> Response<Body> {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ImportQuery {
+    format: String,
     strategy: String,
     project: Option<String>,
     allow_dangling: bool,
@@ -361,8 +370,14 @@ async fn imported(
     query: ImportQuery,
     upload: &str,
 ) -> Result<Value, Fault> {
+    let source = app.transfer.uploads.find(upload, caller, app.clock.wall())?;
+    let call = call_of(parts, true);
+    if is_vault(&query, &source).await? {
+        let done = Box::pin(vault_import::run(app, caller, &call, source, query.dry_run)).await?;
+        return Ok(done.json(query.dry_run));
+    }
     let wanted = Import {
-        source: app.transfer.uploads.find(upload, caller, app.clock.wall())?,
+        source,
         strategy: strategy(&query.strategy)?,
         project: query.project,
         allow_dangling: query.allow_dangling,
@@ -372,7 +387,39 @@ async fn imported(
             at: app.clock.wall(),
         },
     };
-    let call = call_of(parts, true);
     let done = import(app, caller, &call, &wanted).await?;
     Ok(done_json(&done, &wanted))
+}
+
+/// Whether the file is a vault. What has no meaning for one is refused with it.
+async fn is_vault(query: &ImportQuery, source: &Source) -> Result<bool, Fault> {
+    let stated = match query.format.as_str() {
+        "" | "auto" => None,
+        "vault" => Some(true),
+        "backup" => Some(false),
+        other => {
+            let what = format!("format '{}' is none of auto, backup, vault", other.escape_debug());
+            return Err(Fault::validation("format", what));
+        }
+    };
+    let source = source.clone();
+    let is_vault = match stated {
+        Some(stated) => stated,
+        None => blocking(move || vault_import::looks_like_one(&source)).await?,
+    };
+    if !is_vault {
+        return Ok(false);
+    }
+    let given = [
+        ("strategy", !matches!(query.strategy.as_str(), "" | "merge")),
+        ("project", query.project.is_some()),
+        ("allow_dangling", query.allow_dangling),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((field, _)) => Err(Fault::validation(
+            field,
+            format!("'{field}' is for backups; a vault is compared field by field, and its files say their projects"),
+        )),
+        None => Ok(true),
+    }
 }

@@ -1,10 +1,15 @@
 //! Answers that fit a token budget. The budget holds for the larger of text and structured form; whole items are left
 //! out from the end, and a cursor says where to go on. An item that is too large by itself is cut and marked.
 
+mod cut;
+
 use serde_json::{Map, Value, json};
 
 use crate::cursor::Left;
 use crate::mcp::text;
+use cut::{cut_longest, drop_longest_list, keep_only_id};
+
+pub(crate) use cut::shorten;
 
 /// Answers of tools without pages: what clients show without cutting.
 pub(crate) const UNPAGED_TOKENS_MAX: usize = 5_000;
@@ -353,166 +358,5 @@ pub(crate) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Shortens the longest string inside by about `over` bytes, and at least by a little. False when none is long.
-fn cut_longest(value: &mut Value, over: usize) -> bool {
-    fn longest(value: &mut Value) -> Option<&mut String> {
-        match value {
-            Value::String(text) => Some(text),
-            Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|text| text.len()),
-            Value::Object(fields) => fields.values_mut().filter_map(longest).max_by_key(|text| text.len()),
-            _ => None,
-        }
-    }
-    let Some(text) = longest(value).filter(|text| text.len() > UNCUT_BYTES) else {
-        return false;
-    };
-    // Escapes make a byte up to six long: cutting half of what is over, then looking again, wastes little.
-    let target = text
-        .len()
-        .saturating_sub((over / 2).max(8))
-        .max(UNCUT_BYTES.saturating_sub(4));
-    let mut end = target;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
-    text.push('…');
-    true
-}
-
-/// Leaves an item nothing but its name. False when there was nothing more to take.
-fn keep_only_id(item: &mut Item) -> bool {
-    let had_more = !item.also.is_empty();
-    item.also.clear();
-    let Some(fields) = item.value.as_object_mut() else {
-        return had_more;
-    };
-    let name = ["id", "turn_id", "name", "project"]
-        .into_iter()
-        .find(|key| fields.contains_key(*key));
-    let before = fields.len();
-    if let Some(name) = name {
-        fields.retain(|key, _| key == name || key == "content_truncated");
-    }
-    let taken = fields.len() < before;
-    fields.insert("content_truncated".into(), true.into());
-    had_more || taken
-}
-
-fn drop_longest_list(value: &mut Value) -> bool {
-    let Some(fields) = value.as_object_mut() else {
-        return false;
-    };
-    let longest = fields
-        .iter()
-        .filter(|(_, value)| value.is_array() || value.is_object())
-        .max_by_key(|(_, value)| value.to_string().len())
-        .map(|(key, _)| key.clone());
-    longest.is_some_and(|key| fields.shift_remove(&key).is_some())
-}
-
-/// `text` up to `bytes_max`, on a character boundary; whether it was cut.
-pub(crate) fn shorten(text: &str, bytes_max: usize) -> (String, bool) {
-    if text.len() <= bytes_max {
-        return (text.to_owned(), false);
-    }
-    let mut end = bytes_max;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    (format!("{}…", text.get(..end).unwrap_or_default()), true)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(count: usize, content_bytes: usize) -> Answer {
-        let mut answer = Answer {
-            lists: vec!["nodes", "edges"],
-            ..Answer::default()
-        };
-        answer.put("query", "q");
-        for number in 0..count {
-            let id = [u8::try_from(number % 256).unwrap_or(0); 16];
-            let value = json!({"id": format!("id-{number}"), "content": "ü\"".repeat(content_bytes / 3)});
-            let mut item = Item::listed("nodes", value, &id);
-            item.also.push(("fusion_hits", json!({"rank": number})));
-            item.count = Count::Node;
-            answer.items.push(item);
-        }
-        answer
-    }
-
-    #[test]
-    fn no_budget_is_ever_passed() {
-        let seal = |hashes: &[u32], _: Left, _: i64| "c".repeat(60 + 6 * hashes.len());
-        for count in [0, 1, 2, 7, 60, 200] {
-            for content_bytes in [3, 90, 600, 5_000, 65_000] {
-                for tokens in [200, 350, 2_000, 20_000] {
-                    let fitted = answer(count, content_bytes).fit(tokens, Some(&seal));
-                    assert!(
-                        fitted.bytes() <= tokens * 4,
-                        "{count} x {content_bytes} in {tokens}: {}",
-                        fitted.bytes()
-                    );
-                    let nodes = fitted.structured["nodes"].as_array().map_or(0, Vec::len);
-                    assert_eq!(nodes == 0, count == 0, "{count} x {content_bytes} in {tokens}");
-                    assert_eq!(fitted.structured["truncated"], nodes < count);
-                    assert_eq!(fitted.structured.get("next_cursor").is_some(), nodes < count);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn links_and_conflicts_go_before_the_only_item() {
-        let seal = |_: &[u32], _: Left, _: i64| "c".repeat(100);
-        for count in [1, 3] {
-            let mut answer = answer(count, 30);
-            for number in 0..40 {
-                answer.attached.push(Attached {
-                    list: "edges",
-                    value: json!({"id": format!("edge-{number}"), "target": "t".repeat(30)}),
-                    needs: Needs::Either([0; 16], [9; 16]),
-                });
-            }
-            let conflicts: Vec<Value> = (0..40).map(|_| json!({"id": "c".repeat(32)})).collect();
-            answer.items[0].value["conflicts"] = conflicts.into();
-            let fitted = answer.fit(200, Some(&seal));
-            assert!(fitted.bytes() <= 800, "{}", fitted.bytes());
-            let node = &fitted.structured["nodes"][0];
-            assert_eq!(node["id"], "id-0");
-            assert_eq!(node["content_truncated"], true);
-            assert_eq!(node["content"], "ü\"".repeat(10), "content is cut last");
-            assert_eq!(fitted.structured["truncated"], count > 1);
-        }
-    }
-
-    #[test]
-    fn what_fits_is_not_left_out() {
-        let seal = |_: &[u32], _: Left, _: i64| String::from("c");
-        let fitted = answer(20, 90).fit(2_000, Some(&seal));
-        assert_eq!(fitted.structured["nodes"].as_array().map(Vec::len), Some(20));
-        let some = answer(200, 90).fit(2_000, Some(&seal));
-        assert!(some.bytes() > 6_500, "the budget is used: {}", some.bytes());
-    }
-
-    #[test]
-    fn links_come_with_their_ends() {
-        let seal = |_: &[u32], _: Left, _: i64| "c".repeat(100);
-        let mut answer = answer(100, 90);
-        answer.attached.push(Attached {
-            list: "edges",
-            value: json!({"id": "e1"}),
-            needs: Needs::Both([0; 16], [1; 16]),
-        });
-        answer.attached.push(Attached {
-            list: "edges",
-            value: json!({"id": "e2"}),
-            needs: Needs::Both([0; 16], [99; 16]),
-        });
-        let fitted = answer.fit(2_000, Some(&seal));
-        assert_eq!(fitted.structured["edges"], json!([{"id": "e1"}]));
-    }
-}
+mod tests;

@@ -1,17 +1,22 @@
 //! The one table of tools: names, scopes, hints, paths and fields. Schemas, argument checks, tool lists and the
 //! capabilities answer are all read from it, so they cannot differ.
 
+mod field;
 mod history;
+mod recall;
+mod store;
+mod transfer;
 
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde_json::{Value, json};
+use serde_json::Value;
 use waggle_config::limits;
 use waggle_memory::meta::KeyScopes;
 
+pub(crate) use field::{Field, FieldKind};
+
 use crate::limits::Cost;
-use crate::mcp::tools::fields;
 
 /// Which tools a path shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,415 +140,38 @@ impl ToolSpec {
     }
 }
 
-/// One argument.
-#[derive(Debug)]
-pub(crate) struct Field {
-    pub(crate) name: &'static str,
-    pub(crate) kind: FieldKind,
-    pub(crate) required: bool,
-    /// Empty on the fields that `instructions` describe once for all tools.
-    pub(crate) description: &'static str,
-    /// False: accepted, but not in the schema.
-    pub(crate) listed: bool,
-}
-
-/// What a value must be.
-#[derive(Debug)]
-pub(crate) enum FieldKind {
-    /// Up to so many bytes of UTF-8.
-    Text {
-        bytes_max: usize,
-        default: Option<&'static str>,
-    },
-    /// One of a closed list; aliases are accepted, but not listed.
-    Word {
-        allowed: fn() -> Vec<&'static str>,
-        aliases: &'static [(&'static str, &'static str)],
-        default: Option<&'static str>,
-    },
-    Integer {
-        min: i64,
-        max: i64,
-        default: Option<i64>,
-    },
-    Number {
-        min: f64,
-        max: f64,
-        default: Option<f64>,
-    },
-    Flag {
-        default: bool,
-    },
-    /// `empty` says whether leaving it out means the empty list.
-    Texts {
-        items_max: usize,
-        bytes_max: usize,
-        empty: bool,
-    },
-    /// As Texts, of a closed list.
-    Words {
-        items_max: usize,
-        allowed: fn() -> Vec<&'static str>,
-    },
-    /// Steps of a walk: an integer, where negative means 0 and null means as deep as allowed.
-    Depth,
-    /// A UUID.
-    Id,
-    /// Several of them.
-    Ids {
-        items_max: usize,
-    },
-    Time,
-}
-
-impl Field {
-    /// Whether a value says what leaving the field away says.
-    pub(crate) fn is_default(&self, value: &Value) -> bool {
-        match &self.kind {
-            FieldKind::Text { default, .. } | FieldKind::Word { default, .. } => {
-                default.is_some_and(|default| value.as_str() == Some(default))
-            }
-            FieldKind::Integer { default, .. } => default.is_some_and(|default| value.as_i64() == Some(default)),
-            FieldKind::Number { default, .. } => default.is_some_and(|default| value.as_f64() == Some(default)),
-            FieldKind::Flag { default } => value.as_bool() == Some(*default),
-            FieldKind::Texts { empty: true, .. } | FieldKind::Words { .. } => {
-                value.as_array().is_some_and(Vec::is_empty)
-            }
-            FieldKind::Texts { empty: false, .. }
-            | FieldKind::Depth
-            | FieldKind::Id
-            | FieldKind::Ids { .. }
-            | FieldKind::Time => false,
-        }
-    }
-
-    pub(crate) const fn new(name: &'static str, kind: FieldKind, description: &'static str) -> Self {
-        Self {
-            name,
-            kind,
-            required: false,
-            description,
-            listed: true,
-        }
-    }
-
-    pub(crate) const fn required(name: &'static str, kind: FieldKind, description: &'static str) -> Self {
-        Self {
-            name,
-            kind,
-            required: true,
-            description,
-            listed: true,
-        }
-    }
-
-    pub(crate) const fn unlisted(name: &'static str, kind: FieldKind) -> Self {
-        Self {
-            name,
-            kind,
-            required: false,
-            description: "",
-            listed: false,
-        }
-    }
-
-    /// Its part of the schema: primitives, enums and defaults only.
-    pub(crate) fn schema(&self) -> Value {
-        let mut schema = match &self.kind {
-            // An empty default says nothing that the missing `required` does not say.
-            FieldKind::Text { default, .. } => with_default(
-                json!({"type": "string"}),
-                default.filter(|text| !text.is_empty()).map(Value::from),
-            ),
-            FieldKind::Word { allowed, default, .. } => {
-                with_default(json!({"type": "string", "enum": allowed()}), default.map(Value::from))
-            }
-            // Limits are told by memory_capabilities and by the refusal of what is outside: two numbers less on every field.
-            FieldKind::Integer { default, .. } => with_default(json!({"type": "integer"}), default.map(Value::from)),
-            FieldKind::Number { default, .. } => with_default(json!({"type": "number"}), default.map(Value::from)),
-            FieldKind::Flag { default } => json!({"type": "boolean", "default": default}),
-            FieldKind::Texts { empty, .. } => with_default(
-                json!({"type": "array", "items": {"type": "string"}}),
-                empty.then(|| json!([])),
-            ),
-            FieldKind::Words { allowed, .. } => {
-                json!({"type": "array", "items": {"type": "string", "enum": allowed()}, "default": []})
-            }
-            FieldKind::Depth => json!({"type": "integer"}),
-            FieldKind::Ids { .. } => json!({"type": "array", "items": {"type": "string"}}),
-            FieldKind::Id | FieldKind::Time => json!({"type": "string"}),
-        };
-        if !self.description.is_empty()
-            && let Some(fields) = schema.as_object_mut()
-        {
-            fields.insert("description".into(), self.description.into());
-        }
-        schema
-    }
-}
-
-fn with_default(mut schema: Value, default: Option<Value>) -> Value {
-    if let (Some(fields), Some(default)) = (schema.as_object_mut(), default) {
-        fields.insert("default".into(), default);
-    }
-    schema
-}
-
 /// Every tool, sorted by name.
 pub(crate) static TOOLS: [ToolSpec; 30] = [
     history::CANONICALIZE_NODE,
     history::CLEAR_ALL,
     history::CLEAR_PROJECT,
     history::CLEAR_SESSION,
-    ToolSpec {
-        kind: ToolKind::DecomposeAndStore,
-        name: "decompose_and_store",
-        title: "Store a text in pieces",
-        description: "Split a text into single memories and link them.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS,
-        core: false,
-        fields: &[fields::DECOMPOSE, fields::SCOPE],
-    },
-    ToolSpec {
-        kind: ToolKind::DedupCandidates,
-        name: "dedup_candidates",
-        title: "Possible duplicates",
-        description: "Pairs of a project that say nearly the same, and what forbids to merge them.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::SCOPE, fields::THRESHOLD, fields::PAGE],
-    },
-    ToolSpec {
-        kind: ToolKind::DeleteNode,
-        name: "delete_node",
-        title: "Delete a memory",
-        description: "Erase a memory for good: content, versions, aliases, evidence, links. To retire it but keep its \
-                      history, set valid_to with update_node instead.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::DESTROYS,
-        core: false,
-        fields: &[fields::NODE_ID],
-    },
-    ToolSpec {
-        kind: ToolKind::ExportContextBundle,
-        name: "export_context_bundle",
-        title: "Bundle",
-        description: "A text to paste, cut to the budget.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[
-            fields::EXPORT_BUNDLE,
-            fields::SCOPE,
-            fields::WEAK_LINKS,
-            fields::BUDGET,
-            fields::EXPORT_PATHS,
-        ],
-    },
-    ToolSpec {
-        kind: ToolKind::ExportGraphBackup,
-        name: "export_graph_backup",
-        title: "Back up",
-        description: "A scope as a file to import again; inline, else a link.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[
-            fields::EXPORT_BACKUP,
-            fields::SCOPE,
-            fields::WEAK_LINKS,
-            fields::BUDGET,
-            fields::EXPORT_PATHS,
-        ],
-    },
-    ToolSpec {
-        kind: ToolKind::ExportGraphHtml,
-        name: "export_graph_html",
-        title: "Export a page",
-        description: "A scope as one offline HTML page.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::SCOPE, fields::EXPORT_HTML, fields::EXPORT_PATHS],
-    },
-    ToolSpec {
-        kind: ToolKind::ExportMarkdownVault,
-        name: "export_markdown_vault",
-        title: "Export Markdown",
-        description: "A scope as Markdown files: path to text, or a ZIP link.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::SCOPE, fields::EXPORT_PATHS],
-    },
+    store::DECOMPOSE_AND_STORE,
+    recall::DEDUP_CANDIDATES,
+    store::DELETE_NODE,
+    transfer::EXPORT_CONTEXT_BUNDLE,
+    transfer::EXPORT_GRAPH_BACKUP,
+    transfer::EXPORT_GRAPH_HTML,
+    transfer::EXPORT_MARKDOWN_VAULT,
     history::GET_NODE_HISTORY,
-    ToolSpec {
-        kind: ToolKind::GetRelated,
-        name: "get_related",
-        title: "Related memories",
-        description: "Memories linked to a known one, strongest first, in both directions. Use it to explain or follow up \
-                      a hit.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::NODE_ID, fields::GET_RELATED, fields::PAGE],
-    },
-    ToolSpec {
-        kind: ToolKind::GetStats,
-        name: "get_stats",
-        title: "Statistics",
-        description: "Counts by type, open conflicts, sessions, bytes, most connected and most recent memories, index \
-                      status.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::PROJECT],
-    },
-    ToolSpec {
-        kind: ToolKind::GetTopics,
-        name: "get_topics",
-        title: "Topics",
-        description: "What the memories are about, largest topic first.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::SCOPE, fields::MAX_TOPICS, fields::PAGE],
-    },
+    recall::GET_RELATED,
+    recall::GET_STATS,
+    recall::GET_TOPICS,
     history::GRAPH_DIFF,
-    ToolSpec {
-        kind: ToolKind::ImportGraphBackup,
-        name: "import_graph_backup",
-        title: "Import",
-        description: "Take a backup in; repeating it changes nothing.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS_ONCE,
-        core: false,
-        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_BACKUP, fields::IMPORT_PATHS],
-    },
-    ToolSpec {
-        kind: ToolKind::ImportMarkdownVault,
-        name: "import_markdown_vault",
-        title: "Import Markdown",
-        description: "Take the edits of a vault in.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS_ONCE,
-        core: false,
-        fields: &[fields::IMPORT_SOURCE, fields::IMPORT_DRY_RUN, fields::IMPORT_PATHS],
-    },
+    transfer::IMPORT_GRAPH_BACKUP,
+    transfer::IMPORT_MARKDOWN_VAULT,
     history::LIST_CONFLICTS,
-    ToolSpec {
-        kind: ToolKind::ListContextScopes,
-        name: "list_context_scopes",
-        title: "List projects, agents, sessions",
-        description: "Known projects, agents and sessions, most recently used first. Use it when a scope looks empty or \
-                      misspelt.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::PROJECT, fields::PAGE],
-    },
-    ToolSpec {
-        kind: ToolKind::MemoryCapabilities,
-        name: "memory_capabilities",
-        title: "Capabilities",
-        description: "What this server and key can do.",
-        scopes: KeyScopes::from_bits(0),
-        hints: Hints::READS,
-        core: true,
-        fields: &[fields::CAPABILITIES],
-    },
-    ToolSpec {
-        kind: ToolKind::MemoryReplay,
-        name: "memory_replay",
-        title: "Replay transcripts",
-        description: "The turns that a memory rests on, verbatim.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: false,
-        fields: &[fields::REPLAY, fields::REPLAY_PAGE],
-    },
-    ToolSpec {
-        kind: ToolKind::ObserveConversation,
-        name: "observe_conversation",
-        title: "Remember a turn",
-        description: "Store a finished turn verbatim and extract decisions, preferences, facts. Call after turns \
-                      worth keeping.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS,
-        core: true,
-        fields: &[fields::OBSERVE, fields::SCOPE, fields::OBSERVED_AT],
-    },
-    ToolSpec {
-        kind: ToolKind::PrimeContext,
-        name: "prime_context",
-        title: "Brief me",
-        description: "Brief for a new conversation or a task: conflicts, decisions, constraints, preferences, facts, open \
-                      questions.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: true,
-        fields: &[fields::SCOPE, fields::PRIME, fields::PAGE],
-    },
-    ToolSpec {
-        kind: ToolKind::QueryGraph,
-        name: "query_graph",
-        title: "Recall",
-        description: "Recall memories and turns that answer a question. Search before answers that may depend on earlier \
-                      decisions, preferences or facts.",
-        scopes: KeyScopes::GRAPH_READ,
-        hints: Hints::READS,
-        core: true,
-        fields: &[fields::QUERY, fields::SCOPE, fields::QUERY_MORE, fields::PAGE],
-    },
-    ToolSpec {
-        kind: ToolKind::ResolveConflict,
-        name: "resolve_conflict",
-        title: "Settle a conflict",
-        description: "Settle a contradicts or updates edge: the winner stays, the other is closed; without winner both stay.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS_ONCE,
-        core: true,
-        fields: &[fields::RESOLVE],
-    },
-    ToolSpec {
-        kind: ToolKind::StoreEdge,
-        name: "store_edge",
-        title: "Link two memories",
-        description: "Link two memories. `updates` reads: source replaces target.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS_ONCE,
-        core: true,
-        fields: &[fields::STORE_EDGE],
-    },
-    ToolSpec {
-        kind: ToolKind::StoreNode,
-        name: "store_node",
-        title: "Remember one fact",
-        description: "Store one atomic fact given as such; a duplicate returns the stored one.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS_ONCE,
-        core: true,
-        fields: &[fields::STORE_NODE, fields::SCOPE, fields::VALIDITY],
-    },
+    recall::LIST_CONTEXT_SCOPES,
+    recall::MEMORY_CAPABILITIES,
+    recall::MEMORY_REPLAY,
+    store::OBSERVE_CONVERSATION,
+    recall::PRIME_CONTEXT,
+    recall::QUERY_GRAPH,
+    store::RESOLVE_CONFLICT,
+    store::STORE_EDGE,
+    store::STORE_NODE,
     history::TIMELINE,
-    ToolSpec {
-        kind: ToolKind::UpdateNode,
-        name: "update_node",
-        title: "Correct a memory",
-        description: "Change content, label, tags or validity of a memory; the old version and wording are kept. Set \
-                      valid_to to retire it.",
-        scopes: KeyScopes::GRAPH_WRITE,
-        hints: Hints::ADDS,
-        core: false,
-        fields: &[
-            fields::NODE_ID,
-            fields::UPDATE_NODE,
-            fields::VALIDITY,
-            fields::EXPECTED_VERSION,
-        ],
-    },
+    store::UPDATE_NODE,
 ];
 
 /// Accepted names that no list shows.

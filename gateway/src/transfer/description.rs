@@ -132,6 +132,11 @@ impl Description {
         }
     }
 
+    /// Whether a secret in the last record would be met after the first bytes were written.
+    pub(crate) fn may_be_refused_late(&self) -> bool {
+        self.secrets == SecretsPolicy::Refuse && matches!(self.format, Format::Json | Format::Graphml)
+    }
+
     /// The name under which a browser or client saves it.
     pub(crate) fn file_name(&self) -> String {
         if self.name.is_empty() {

@@ -1,7 +1,7 @@
 //! From the node's stream of records to a file, record by record.
 
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -172,17 +172,24 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Writes a file that goes out only if this succeeds. Blocks.
-    pub(crate) fn write(&self, incoming: Incoming, out: impl Write) -> Result<Written, Fault> {
-        self.write_screened(incoming, Screen::new(self.export.secrets), out)
+    /// Writes nothing to `out` before the file is whole: it grows in a file that has no name. Blocks.
+    pub(crate) fn write_whole(&self, incoming: Incoming, mut out: impl Write) -> Result<Written, Fault> {
+        let mut scratch = BufWriter::new(self.app.transfer.uploads.scratch()?);
+        let written = self.write(incoming, &mut scratch)?;
+        let scratch = scratch.into_inner().map_err(|error| {
+            tracing::warn!(%error, "an export cannot be kept until it is whole");
+            Fault::unavailable(
+                "the gateway has no room for the export; try again",
+                Duration::from_secs(30),
+            )
+        })?;
+        super::pages::copy(scratch, &mut out)?;
+        Ok(written)
     }
 
-    /// Writes a file that goes out while it is written. Blocks.
-    pub(crate) fn write_strictly(&self, incoming: Incoming, out: impl Write) -> Result<Written, Fault> {
-        self.write_screened(incoming, Screen::strict(self.export.secrets), out)
-    }
-
-    fn write_screened(&self, mut incoming: Incoming, mut screen: Screen, out: impl Write) -> Result<Written, Fault> {
+    /// Writes a file, while records come. Blocks.
+    pub(crate) fn write(&self, mut incoming: Incoming, out: impl Write) -> Result<Written, Fault> {
+        let mut screen = Screen::new(self.export.secrets);
         let mut written = match self.export.format {
             Format::Json => self.write_json(&mut incoming, &mut screen, out)?,
             Format::Vault => self.write_vault(&mut incoming, out)?,

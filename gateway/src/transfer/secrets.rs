@@ -16,7 +16,6 @@ pub(crate) struct Screen {
     pub(crate) redactions: u64,
     found: Vec<String>,
     found_count: u64,
-    stops_at_first: bool,
 }
 
 impl Screen {
@@ -27,15 +26,6 @@ impl Screen {
             redactions: 0,
             found: Vec::new(),
             found_count: 0,
-            stops_at_first: false,
-        }
-    }
-
-    /// Stops before the first record with a secret: what was written before it is gone.
-    pub(crate) fn strict(policy: SecretsPolicy) -> Self {
-        Self {
-            stops_at_first: true,
-            ..Self::new(policy)
         }
     }
 
@@ -47,19 +37,18 @@ impl Screen {
                 let count = u64::try_from(redact(&mut record)).unwrap_or(u64::MAX);
                 self.redactions = self.redactions.saturating_add(count);
             }
-            SecretsPolicy::Refuse => self.look(&record)?,
+            SecretsPolicy::Refuse => self.look(&record),
         }
         Ok(record)
     }
 
-    fn look(&mut self, record: &Record) -> Result<(), Fault> {
+    fn look(&mut self, record: &Record) {
         for finding in scan(record) {
             self.found_count = self.found_count.saturating_add(1);
             if self.found.len() < FINDINGS_SHOWN {
                 self.found.push(finding.to_string());
             }
         }
-        if self.stops_at_first { self.finish() } else { Ok(()) }
     }
 
     /// After the last record: whether the export may go out.

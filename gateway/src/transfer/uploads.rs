@@ -39,6 +39,8 @@ struct Kept {
     upload: Upload,
     tenant: String,
     principal: String,
+    /// It was imported: kept for a repetition of the call, as long as nobody needs its place.
+    used: bool,
 }
 
 #[derive(Default)]
@@ -47,6 +49,28 @@ struct State {
     /// Uploads that are coming in, by tenant.
     coming: BTreeMap<String, usize>,
     bytes: u64,
+}
+
+impl State {
+    fn of_tenant(&self, tenant: &str) -> usize {
+        self.kept.values().filter(|kept| kept.tenant == tenant).count()
+    }
+
+    fn remove(&mut self, id: &str) {
+        if let Some(kept) = self.kept.remove(id) {
+            self.bytes = self.bytes.saturating_sub(kept.upload.size);
+            // What cannot be removed now is removed at the next start.
+            let _ = std::fs::remove_file(&kept.upload.path);
+        }
+    }
+
+    /// Removes the used upload that would be gone first. False when there is none.
+    fn remove_used(&mut self, of: impl Fn(&Kept) -> bool) -> bool {
+        let used = self.kept.values().filter(|kept| kept.used && of(kept));
+        let first = used.min_by_key(|kept| kept.upload.expires_at);
+        let id = first.map(|kept| kept.upload.id.clone());
+        id.inspect(|id| self.remove(id)).is_some()
+    }
 }
 
 /// The spool directory of a gateway.
@@ -102,15 +126,19 @@ impl Uploads {
     fn begin(&self, caller: &Caller) -> Result<Coming<'_>, Fault> {
         let tenant = caller.tenant.as_str().to_owned();
         let mut state = self.state.lock();
-        let kept = state.kept.values().filter(|kept| kept.tenant == tenant).count();
-        let coming = state.coming.entry(tenant.clone()).or_default();
-        if kept + *coming >= UPLOADS_PER_TENANT_MAX {
-            return Err(Fault::new(
-                "limit_exceeded",
-                format!("this tenant has {UPLOADS_PER_TENANT_MAX} uploads already; each is gone an hour after it came"),
-            ));
+        let coming = state.coming.get(&tenant).copied().unwrap_or_default();
+        while state.of_tenant(&tenant) + coming >= UPLOADS_PER_TENANT_MAX {
+            if !state.remove_used(|kept| kept.tenant == tenant) {
+                return Err(Fault::new(
+                    "limit_exceeded",
+                    format!(
+                        "this tenant has {UPLOADS_PER_TENANT_MAX} uploads that wait already; import one, or wait until \
+                         its hour is over"
+                    ),
+                ));
+            }
         }
-        *coming += 1;
+        *state.coming.entry(tenant.clone()).or_default() += 1;
         Ok(Coming {
             path: self.dir.join(format!("{}.{EXTENSION}", Uuid::now_v7())),
             uploads: self,
@@ -149,12 +177,15 @@ impl Uploads {
         })
     }
 
-    /// Removes an upload that has served its purpose.
+    /// An upload that nobody knows of any more.
     pub(crate) fn remove(&self, id: &str) {
-        let mut state = self.state.lock();
-        if let Some(kept) = state.kept.remove(id) {
-            state.bytes = state.bytes.saturating_sub(kept.upload.size);
-            let _ = std::fs::remove_file(&kept.upload.path);
+        self.state.lock().remove(id);
+    }
+
+    /// An upload that was imported gives its place up when another one comes.
+    pub(crate) fn set_used(&self, id: &str) {
+        if let Some(kept) = self.state.lock().kept.get_mut(id) {
+            kept.used = true;
         }
     }
 
@@ -168,11 +199,7 @@ impl Uploads {
             .map(|(id, _)| id.clone())
             .collect();
         for id in old {
-            if let Some(kept) = state.kept.remove(&id) {
-                state.bytes = state.bytes.saturating_sub(kept.upload.size);
-                // What cannot be removed now is removed at the next start.
-                let _ = std::fs::remove_file(&kept.upload.path);
-            }
+            state.remove(&id);
         }
     }
 
@@ -194,6 +221,7 @@ impl Coming<'_> {
             ));
         }
         let mut state = self.uploads.state.lock();
+        while state.bytes + more > limit(UPLOADS_BYTES_MAX) && state.remove_used(|_| true) {}
         if state.bytes + more > limit(UPLOADS_BYTES_MAX) {
             return Err(Fault::unavailable(
                 "this gateway holds as many bytes of uploads as it may; upload again later",
@@ -219,6 +247,7 @@ impl Coming<'_> {
             upload: upload.clone(),
             tenant: self.tenant.clone(),
             principal: caller.principal.clone(),
+            used: false,
         };
         self.uploads.state.lock().kept.insert(upload.id.clone(), kept);
         upload

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use waggle_formats::vault::{
-    ArchiveLimits, Change, Conflict, Importer, MemoryRef, Plan, StoreLink, StoreMemory, UpdateMemory, read_json,
-    read_zip,
+    ArchiveLimits, Change, Conflict, Importer, MemoryRef, Plan, StoreLink, StoreMemory, UpdateMemory, is_zip_of_notes,
+    read_json, read_zip,
 };
 use waggle_memory::id::{EvidenceId, MemoryId, Principal, TenantId};
 use waggle_memory::kind::{Confidence, Kind};
@@ -49,6 +49,7 @@ const CONFLICTS_SHOWN: usize = 50;
 impl Done {
     pub(crate) fn json(&self, dry_run: bool) -> Value {
         json!({
+            "format": "vault",
             "nodes_created": self.nodes_created,
             "nodes_updated": self.nodes_updated,
             "nodes_unchanged": self.nodes_unchanged,
@@ -74,6 +75,11 @@ impl Done {
             "hint": conflict.reason.to_string(),
         }));
     }
+}
+
+/// Whether a file is a ZIP of notes. Blocks. A broken ZIP is none, and whoever reads it as something else says so.
+pub(crate) fn looks_like_one(source: &Source) -> Result<bool, Fault> {
+    Ok(source.beginning(2)? == b"PK" && is_zip_of_notes(source.open()?).unwrap_or(false))
 }
 
 /// Compares a vault with the graph and does what its files ask for.

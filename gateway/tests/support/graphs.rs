@@ -47,6 +47,12 @@ impl Graphs {
         Export::new(TenantRows::new(model, &tenant), scope, kinds).collect()
     }
 
+    /// Puts so many memories in a row of links.
+    pub fn fill(&self, tenant: &str, memories: u8) {
+        let outcome = self.import(tenant, ImportStrategy::Merge, super::records::chain(memories));
+        assert!(matches!(outcome, Outcome::Imported(_)), "{outcome:?}");
+    }
+
     pub fn import(&self, tenant: &str, strategy: ImportStrategy, records: Vec<Record>) -> Outcome {
         let mut models = self.models.lock().expect("models");
         let entry = Entry {
@@ -110,6 +116,43 @@ impl TransferService for Shared {
             sender.try_send(Ok(page)).expect("room for every page");
         }
         Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn list(&self, request: Request<ListRequest>) -> Result<Response<ListReply>, Status> {
+        let request = request.into_inner();
+        let context = request.context.clone().expect("a context");
+        self.0.enter(request.context.clone())?;
+        let records = self.0.graphs.records(&context.tenant);
+        let limit = usize::try_from(request.limit).expect("small");
+        let mut reply = ListReply {
+            read_at: Some(ReadPoint::default()),
+            ..ListReply::default()
+        };
+        for record in records {
+            let (id, full) = match (&record, request.what()) {
+                (Record::Memory(record), list_request::What::Memories) => {
+                    (record.memory.id.bytes(), reply.memories.len() == limit)
+                }
+                (Record::Link(link), list_request::What::Links) => (link.id.bytes(), reply.links.len() == limit),
+                _ => continue,
+            };
+            if id.as_slice() <= request.after.as_slice() {
+                continue;
+            }
+            if full {
+                let memory = reply.memories.last().map(|memory| memory.id.clone());
+                reply.next = memory
+                    .or(reply.links.last().map(|link| link.id.clone()))
+                    .expect("a full page");
+                break;
+            }
+            match record {
+                Record::Memory(record) => reply.memories.push(memory(&record.memory, &[], Millis(T0))),
+                Record::Link(found) => reply.links.push(link(&found)),
+                _ => {}
+            }
+        }
+        Ok(Response::new(reply))
     }
 
     async fn import(&self, request: Request<Streaming<ImportPart>>) -> Result<Response<ImportReply>, Status> {

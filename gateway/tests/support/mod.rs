@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tasks of a test end with it")]
 
 pub mod graphs;
+pub mod records;
 pub mod stub;
 
 use std::net::SocketAddr;

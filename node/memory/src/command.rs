@@ -334,6 +334,8 @@ pub struct UpdateMemory {
     pub rules_version: u32,
     /// The meaning of the new text; None when the text stays.
     pub vector: Option<VectorDraft>,
+    /// Why, in the caller's words; kept with the version that is replaced.
+    pub note: String,
 }
 
 /// A link that somebody draws.

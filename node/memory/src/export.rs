@@ -141,7 +141,8 @@ impl<'a> Export<'a> {
         let next = Stage::Turns(Some(last.id));
         for turn in page {
             if self.has(&turn.scope) {
-                self.ready.push_back(Record::Turn(Box::new(turn)));
+                let message = self.rows.message_of(turn.id);
+                self.ready.push_back(Record::Turn(Box::new(turn), message));
             }
         }
         next

@@ -199,7 +199,7 @@ impl RecordKind {
     pub const fn of(record: &Record) -> Self {
         match record {
             Record::Session(_) => Self::Session,
-            Record::Turn(_) => Self::Turn,
+            Record::Turn(..) => Self::Turn,
             Record::Memory(_) => Self::Memory,
             Record::Link(_) => Self::Link,
             Record::Redirect(_) => Self::Redirect,

@@ -135,6 +135,8 @@ pub struct Version {
     pub replaced_by: Principal,
     /// Why it was replaced.
     pub reason: ChangeReason,
+    /// The same in the words of who replaced it; may be empty.
+    pub note: String,
     /// Text and validity of this state.
     pub label: String,
     /// Text of this state.

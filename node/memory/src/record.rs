@@ -1,6 +1,7 @@
 //! What exports write and imports read: everything that is kept of a tenant's graph, one record after the other. Vectors,
 //! indexes and counters are no records: they are made again from these.
 
+use crate::handoff::Message;
 use crate::id::MemoryId;
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, Tombstone, Version};
@@ -11,8 +12,8 @@ use crate::transcript::{Session, Turn};
 pub enum Record {
     /// A session.
     Session(Session),
-    /// A turn, verbatim.
-    Turn(Box<Turn>),
+    /// A turn, verbatim, with what is kept of the message of a hand-off that it was made from.
+    Turn(Box<Turn>, Option<Message>),
     /// A memory with all that belongs to it alone.
     Memory(Box<MemoryRecord>),
     /// A link; both ends are memories of the same export.
@@ -93,5 +94,5 @@ impl MemoryRecord {
 }
 
 fn version_bytes_about(version: &Version) -> usize {
-    version.label.len() + version.content.len() + 300
+    version.label.len() + version.content.len() + version.note.len() + 300
 }

@@ -352,6 +352,7 @@ fn the_reason_of_an_open_conflict_follows_an_update_of_one_side() {
         valid_to: None,
         statement: Some(statement),
         rules_version: RULES_VERSION,
+        note: String::new(),
         vector: None,
     })));
     shard.rows(|rows| {

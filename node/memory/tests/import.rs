@@ -7,6 +7,7 @@ use waggle_memory::command::{
     UpdateMemory,
 };
 use waggle_memory::export::{Export, ExportKinds, ExportScope};
+use waggle_memory::handoff::{Named, NewMessage, RememberMessages, StoreMessages, content_of, identity_of};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, TenantId, TurnId};
 use waggle_memory::import::prepare::Preparation;
 use waggle_memory::import::{ConflictReason, ImportRecords, ImportStrategy, Imported};
@@ -200,7 +201,7 @@ impl World {
     }
 
     fn step(&mut self) {
-        let command = match self.draw.below(9) {
+        let command = match self.draw.below(11) {
             0..=3 => {
                 let turns = self.draw.below(3);
                 self.remember(turns)
@@ -218,9 +219,59 @@ impl World {
                 tenant: tenant(),
                 id: self.pick(),
             },
-            _ => self.resolve(),
+            7 | 8 => self.resolve(),
+            9 => self.messages(),
+            _ => self.extraction(),
         };
         self.apply(command);
+    }
+
+    /// A part of a transcript, some of whose messages may be stored already.
+    fn messages(&mut self) -> Command {
+        let messages = (0..self.draw.below(4)).map(|_| {
+            let name = format!("m{}", self.draw.below(6));
+            let text = format!("said under {name}");
+            NewMessage {
+                identity: identity_of(Named::ById(&name), Role::User, &text),
+                content: content_of(Role::User, &text),
+                pair: PairId::from_bytes(self.bytes()),
+                turn: NewTurn {
+                    id: TurnId::from_bytes(self.bytes()),
+                    role: Role::User,
+                    text,
+                    observed_at: Millis(self.at - 5),
+                    vector: VectorDraft::Pending,
+                },
+            }
+        });
+        let messages = messages.collect();
+        Command::StoreMessages(Box::new(StoreMessages {
+            tenant: tenant(),
+            scope: handed_over(),
+            namespace: "default".to_owned(),
+            messages,
+        }))
+    }
+
+    /// What one message says.
+    fn extraction(&mut self) -> Command {
+        let turns = TenantRows::new(&self.model, &tenant()).turns_after(None, 1_000);
+        let turns: Vec<TurnId> = turns
+            .iter()
+            .filter(|turn| turn.scope == handed_over())
+            .map(|turn| turn.id)
+            .take(1)
+            .collect();
+        let Command::Remember(remember) = self.remember(0) else {
+            unreachable!("that is what it makes")
+        };
+        Command::RememberMessages(Box::new(RememberMessages {
+            turns,
+            remember: Remember {
+                scope: handed_over(),
+                ..*remember
+            },
+        }))
     }
 
     fn update(&mut self) -> Command {
@@ -240,6 +291,11 @@ impl World {
             valid_to: None,
             statement: Some(self.statement()),
             rules_version: 3,
+            note: if self.draw.flag() {
+                "it changed".to_owned()
+            } else {
+                String::new()
+            },
             vector: Some(VectorDraft::Pending),
         }))
     }
@@ -255,6 +311,14 @@ impl World {
             note: "decided".to_owned(),
             valid_to: None,
         })
+    }
+}
+
+fn handed_over() -> Scope {
+    Scope {
+        project: "Pay".to_owned(),
+        agent_id: "claude".to_owned(),
+        session_id: "handed over".to_owned(),
     }
 }
 
@@ -333,6 +397,7 @@ fn set_every_field(records: &mut [Record]) {
         let last = memory.version;
         memory.version = last + 1;
         versions.push(Version {
+            note: "why".to_owned(),
             version: last,
             recorded_at: memory.updated_at,
             replaced_at: memory.updated_at.plus(9),
@@ -435,12 +500,92 @@ fn small() -> (Model, Vec<Record>) {
         let world = World::grown(seed, 12);
         let file = records(&world.model);
         let has_link = file.iter().any(|record| matches!(record, Record::Link(_)));
-        let has_turn = file.iter().any(|record| matches!(record, Record::Turn(_)));
+        let has_turn = file.iter().any(|record| matches!(record, Record::Turn(..)));
         if has_link && has_turn {
             return (world.model, file);
         }
     }
     unreachable!("some seed has a link")
+}
+
+/// A transcript of two messages, the first of them extracted from.
+fn handed_over_twice(world: &mut World) -> Command {
+    let names = ["m1", "m2"].map(|name| {
+        let text = format!("said under {name}");
+        NewMessage {
+            identity: identity_of(Named::ById(name), Role::User, &text),
+            content: content_of(Role::User, &text),
+            pair: PairId::from_bytes([1; 16]),
+            turn: NewTurn {
+                id: TurnId::from_bytes(world.bytes()),
+                role: Role::User,
+                text,
+                observed_at: Millis(9),
+                vector: VectorDraft::Pending,
+            },
+        }
+    });
+    Command::StoreMessages(Box::new(StoreMessages {
+        tenant: tenant(),
+        scope: handed_over(),
+        namespace: "default".to_owned(),
+        messages: names.into(),
+    }))
+}
+
+#[test]
+fn a_transcript_that_was_imported_is_not_stored_again() {
+    let mut world = World::grown(1, 0);
+    let command = handed_over_twice(&mut world);
+    world.apply(command);
+    let command = world.extraction();
+    world.apply(command);
+    let file = records(&world.model);
+    let extracted = |file: &[Record]| {
+        let messages = file.iter().filter_map(|record| match record {
+            Record::Turn(_, message) => message.map(|message| message.extracted),
+            _ => None,
+        });
+        messages.collect::<Vec<bool>>()
+    };
+    assert_eq!(extracted(&file), [true, false]);
+
+    let mut copy = World::grown(2, 0);
+    import(&mut copy.model, ImportStrategy::Merge, file.clone());
+    let before = rows(&copy.model);
+    let command = handed_over_twice(&mut copy);
+    assert!(matches!(
+        copy.apply(command),
+        Outcome::MessagesStored { written: 0, .. }
+    ));
+    let command = copy.extraction();
+    assert_eq!(copy.apply(command), Outcome::AlreadyExtracted);
+    assert_eq!(rows(&copy.model), before);
+
+    // Where the transcript was handed over again before the import, each message has one turn that it is.
+    let mut late = World::grown(3, 0);
+    let command = handed_over_twice(&mut late);
+    late.apply(command);
+    let imported = import(&mut late.model, ImportStrategy::Merge, file.clone());
+    assert_eq!(imported.turns.created, 2);
+    assert_eq!(extracted(&records(&late.model)).len(), 2);
+
+    // A file of an earlier release has no identities; a later one of the same turns brings them.
+    let bare = file.iter().cloned().map(|record| match record {
+        Record::Turn(turn, _) => Record::Turn(turn, None),
+        other => other,
+    });
+    let mut earlier = World::grown(4, 0);
+    import(&mut earlier.model, ImportStrategy::Merge, bare.collect());
+    assert!(extracted(&records(&earlier.model)).is_empty());
+    assert_eq!(
+        import(&mut earlier.model, ImportStrategy::SkipExisting, file.clone())
+            .turns
+            .updated,
+        0
+    );
+    assert_eq!(import(&mut earlier.model, ImportStrategy::Merge, file).turns.updated, 2);
+    assert_eq!(rows(&earlier.model), before);
 }
 
 #[test]

@@ -344,6 +344,7 @@ impl World {
                 valid_to: None,
                 statement: Some(Self::statement(*text, 0, *value, false, false, false)),
                 rules_version: 1,
+                note: String::new(),
                 vector: Some(VectorDraft::Pending),
             })),
             Step::Delete { which } => Command::DeleteMemory {

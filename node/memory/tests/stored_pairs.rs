@@ -399,3 +399,49 @@ fn a_resolution_closes_the_loser_and_can_be_reversed() {
     resolve(&mut shard, None);
     assert_eq!(shard.memory(second).state_at(Millis(shard.clock)), State::Current);
 }
+
+#[test]
+fn e18_what_is_used_for_nothing_any_more_closes_every_use_of_it() {
+    let ended = "We're no longer using MongoDB.";
+    for (first, second, expected) in [
+        ("We use MongoDB", ended, "keep, updates resolved, first closed"),
+        (
+            "We use MongoDB for sessions",
+            ended,
+            "keep, updates resolved, first closed",
+        ),
+        (
+            "We decided to use MongoDB for the ledger.",
+            ended,
+            "keep, updates resolved, first closed",
+        ),
+        (
+            "We decided to use Zephyrix",
+            "We stopped using Zephyrix.",
+            "keep, updates resolved, first closed",
+        ),
+        // What ends is the use for one thing, or of another thing.
+        (
+            "We use MongoDB for sessions",
+            "We no longer use MongoDB for logs.",
+            "keep",
+        ),
+        ("We use MongoDB", "We no longer use MongoDB for logs.", "keep"),
+        ("We use Redis for sessions", ended, "keep"),
+        ("I use MongoDB for sessions", ended, "keep"),
+    ] {
+        assert_eq!(pair(Kind::Decision, first, second), expected, "{first} / {second}");
+    }
+}
+
+#[test]
+fn p15_a_conflict_of_yes_and_no_says_what_was_said_and_denied() {
+    let mut shard = Shard::new();
+    shard.store("key:a", "p", "", Kind::Preference, "I like dark mode");
+    let second = shard.store("key:a", "p", "", Kind::Preference, "I do not like dark mode");
+    let (tenant, tables) = shard.rows();
+    let link = TenantRows::new(tables, &tenant)
+        .link(second.conflicts[0])
+        .expect("a conflict");
+    assert_eq!(link.reason, "said and denied: i like dark mode");
+}

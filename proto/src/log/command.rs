@@ -324,6 +324,7 @@ impl Persisted for UpdateMemory {
             valid_to: self.valid_to.map(|at| at.0),
             statement: self.statement.as_ref().map(Persisted::to_message),
             rules_version: self.rules_version,
+            note: self.note.clone(),
             vector: self.vector.as_ref().map(Persisted::to_message),
         }
     }
@@ -341,6 +342,7 @@ impl Persisted for UpdateMemory {
             valid_to: m.valid_to.map(Millis),
             statement: optional(m.statement)?,
             rules_version: m.rules_version,
+            note: m.note,
             vector: optional(m.vector)?,
         })
     }

@@ -115,6 +115,7 @@ impl Persisted for Version {
             valid_from: self.valid_from.0,
             valid_to: self.valid_to.map(|at| at.0),
             superseded_by: self.superseded_by.map(|id| id.bytes().to_vec()),
+            note: self.note.clone(),
         }
     }
 
@@ -132,6 +133,7 @@ impl Persisted for Version {
             valid_from: Millis(m.valid_from),
             valid_to: m.valid_to.map(Millis),
             superseded_by: superseded_by(m.superseded_by)?,
+            note: m.note,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Records of exports, the command that takes them in, and its answer.
 
+use waggle_memory::handoff::Message;
 use waggle_memory::id::MemoryId;
 use waggle_memory::import::{
     ConflictReason, Counted, ImportConflict, ImportRecords, ImportStrategy, Imported, RecordKind,
@@ -20,7 +21,7 @@ impl Persisted for Record {
         use pb::record::Record as Case;
         let case = match self {
             Self::Session(session) => Case::Session(session.to_message()),
-            Self::Turn(turn) => Case::Turn(turn.to_message()),
+            Self::Turn(turn, _) => Case::Turn(turn.to_message()),
             Self::Memory(record) => Case::Memory(record.to_message()),
             Self::Link(link) => Case::Link(link.to_message()),
             Self::Redirect(redirect) => Case::Redirect(pb::record::Redirect {
@@ -32,14 +33,22 @@ impl Persisted for Record {
                 tombstone: Some(tombstone.to_message()),
             }),
         };
-        pb::Record { record: Some(case) }
+        let message = match self {
+            Self::Turn(_, message) => message.map(|message| message.to_message()),
+            _ => None,
+        };
+        pb::Record {
+            record: Some(case),
+            message,
+        }
     }
 
     fn from_message(m: pb::Record) -> Result<Self, Malformed> {
         use pb::record::Record as Case;
+        let message = m.message.map(Message::from_message).transpose()?;
         Ok(match need("record", m.record)? {
             Case::Session(m) => Self::Session(Session::from_message(m)?),
-            Case::Turn(m) => Self::Turn(Box::new(Turn::from_message(m)?)),
+            Case::Turn(m) => Self::Turn(Box::new(Turn::from_message(m)?), message),
             Case::Memory(m) => Self::Memory(Box::new(MemoryRecord::from_message(m)?)),
             Case::Link(m) => Self::Link(Box::new(Link::from_message(m)?)),
             Case::Redirect(m) => Self::Redirect(Redirect {

@@ -16,6 +16,8 @@ use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
 pub const COMMANDS: usize = 20;
+/// The number of the import among them.
+pub const IMPORT: usize = 11;
 
 const REMEMBER: usize = 0;
 
@@ -67,6 +69,7 @@ impl Draw {
                 statement: self.maybe(Self::statement),
                 rules_version: self.u32(),
                 vector: self.maybe(Self::vector_draft),
+                note: self.text(),
             })),
             2 => Command::DeleteMemory {
                 tenant: self.tenant(),

@@ -26,7 +26,7 @@ impl Draw {
             1 => {
                 let mut turn = self.turn();
                 turn.id = TurnId::from_bytes(self.old_or_new(Sort::Turn));
-                Record::Turn(Box::new(turn))
+                Record::Turn(Box::new(turn), self.maybe(Self::message))
             }
             2 => Record::Memory(Box::new(self.memory_record())),
             3 => {

@@ -139,6 +139,7 @@ impl Draw {
             valid_from: self.time(),
             valid_to: self.maybe(Self::time),
             superseded_by: self.maybe(Self::memory_id),
+            note: self.text(),
         }
     }
 

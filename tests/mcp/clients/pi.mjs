@@ -1,7 +1,7 @@
 // The client of the Pi coding agent (OpenWaggle behaves alike). It refuses a whole tool list when one schema is not an
 // object, and shows the tools under names of its own, which must stay within 64 characters: both are checked here.
 import { createMcpToolName, McpClient, normalizeMcpInputSchema, StreamableHttpTransport } from "@earendil-works/pi-mcp";
-import { calls, headers, run, say, sayAnswer, url } from "./shared.mjs";
+import { converse, headers, run, say, url } from "./shared.mjs";
 
 await run(async () => {
   const transport = new StreamableHttpTransport({ url, headers });
@@ -19,6 +19,6 @@ await run(async () => {
     server: client.serverInfo?.name,
     tools: tools.map((tool) => tool.name),
   });
-  for (const { tool, args } of calls()) sayAnswer(tool, await client.callTool(tool, args));
+  await converse((tool, args) => client.callTool(tool, args));
   await client.close();
 });

@@ -5,7 +5,7 @@ import asyncio
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
-from shared import HEADERS, URL, calls, run, say, say_answer
+from shared import HEADERS, URL, converse, run, say
 
 
 async def main():
@@ -21,8 +21,7 @@ async def main():
                     "tools": [tool.name for tool in tools],
                 }
             )
-            for tool, args in calls():
-                say_answer(tool, await session.call_tool(tool, args))
+            await converse(session.call_tool)
 
 
 run(lambda main: asyncio.run(main()), main)

@@ -6,7 +6,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from shared import ERA, HEADERS, URL, calls, run, say, say_answer
+from shared import ERA, HEADERS, URL, converse, run, say
 
 
 session_ids = []
@@ -30,8 +30,7 @@ async def main():
                     "tools": [tool.name for tool in tools],
                 }
             )
-            for tool, args in calls():
-                say_answer(tool, await client.call_tool(tool, args))
+            await converse(client.call_tool)
 
 
 run(lambda main: asyncio.run(main()), main)

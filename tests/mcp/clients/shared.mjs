@@ -4,12 +4,14 @@
 // one JSON line about the connection and then one line for each call, and ends with 0. A tool that answers with an error
 // is an answer; a transport or protocol error is not, and ends the process with 1.
 
+import { readFile } from "node:fs/promises";
+
 export const url = process.env.WAGGLE_MCP_URL;
 export const key = process.env.WAGGLE_MCP_KEY ?? "";
 export const era = process.env.WAGGLE_MCP_ERA ?? "auto";
 export const headers = key ? { Authorization: `Bearer ${key}` } : {};
 
-export function calls() {
+function calls() {
   const words = process.argv.slice(2);
   if (words.length % 2) throw new Error("give pairs: TOOL JSON-ARGUMENTS");
   const pairs = [];
@@ -17,11 +19,36 @@ export function calls() {
   return pairs;
 }
 
+// Makes the calls of the command line, then those of the file that WAGGLE_MCP_CALLS names: a list of {tool, arguments,
+// keep}, where "${name}" stands for WAGGLE_MCP_PROJECT or for what an earlier answer gave, and keep takes it by its path.
+export async function converse(call) {
+  for (const { tool, args } of calls()) sayAnswer(tool, await call(tool, args));
+  const file = process.env.WAGGLE_MCP_CALLS;
+  if (!file) return;
+  const known = { project: process.env.WAGGLE_MCP_PROJECT ?? "" };
+  for (const step of JSON.parse(await readFile(file, "utf8"))) {
+    const answer = await call(step.tool, filled(step.arguments, known));
+    sayAnswer(step.tool, answer);
+    for (const [name, path] of Object.entries(step.keep ?? {})) {
+      known[name] = path.split(".").reduce((value, part) => value?.[part], answer.structuredContent);
+    }
+  }
+}
+
+function filled(value, known) {
+  if (typeof value === "string") return value.replace(/\$\{(\w+)\}/g, (_, name) => known[name] ?? "");
+  if (Array.isArray(value)) return value.map((one) => filled(one, known));
+  if (value && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, filled(one, known)]));
+  }
+  return value;
+}
+
 export function say(line) {
   console.log(JSON.stringify(line));
 }
 
-export function sayAnswer(tool, answer) {
+function sayAnswer(tool, answer) {
   const text = (answer.content ?? []).filter((block) => block.type === "text").map((block) => block.text).join("\n");
   say({ tool, isError: answer.isError === true, structured: answer.structuredContent ?? null, text });
 }

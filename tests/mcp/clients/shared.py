@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import traceback
 
@@ -18,6 +19,40 @@ def calls():
     return [(words[i], json.loads(words[i + 1])) for i in range(0, len(words), 2)]
 
 
+async def converse(call):
+    """Makes the calls of the command line, then those of the file that WAGGLE_MCP_CALLS names (see shared.mjs)."""
+    for tool, args in calls():
+        say_answer(tool, await call(tool, args))
+    if not (file := os.environ.get("WAGGLE_MCP_CALLS")):
+        return
+    known = {"project": os.environ.get("WAGGLE_MCP_PROJECT", "")}
+    with open(file, encoding="utf-8") as steps:
+        steps = json.load(steps)
+    for step in steps:
+        structured = say_answer(step["tool"], await call(step["tool"], filled(step["arguments"], known)))
+        for name, path in step.get("keep", {}).items():
+            known[name] = at(structured, path)
+
+
+def at(value, path):
+    for part in path.split("."):
+        try:
+            value = value[int(part) if isinstance(value, list) else part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return ""
+    return value
+
+
+def filled(value, known):
+    if isinstance(value, str):
+        return re.sub(r"\$\{(\w+)\}", lambda found: str(known.get(found[1], "")), value)
+    if isinstance(value, list):
+        return [filled(one, known) for one in value]
+    if isinstance(value, dict):
+        return {name: filled(one, known) for name, one in value.items()}
+    return value
+
+
 def say(line):
     print(json.dumps(line), flush=True)
 
@@ -28,6 +63,7 @@ def say_answer(tool, answer):
     text = "\n".join(block["text"] for block in wire.get("content", []) if block["type"] == "text")
     structured = wire.get("structuredContent")
     say({"tool": tool, "isError": wire.get("isError", False), "structured": structured, "text": text})
+    return structured
 
 
 def run(runner, main):

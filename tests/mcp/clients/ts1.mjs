@@ -1,7 +1,7 @@
 // The official TypeScript SDK 1.x: the initialize era, embedded in most clients that people run today.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { calls, headers, run, say, sayAnswer, url } from "./shared.mjs";
+import { converse, headers, run, say, url } from "./shared.mjs";
 
 await run(async () => {
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
@@ -14,6 +14,6 @@ await run(async () => {
     server: client.getServerVersion()?.name,
     tools: tools.map((tool) => tool.name),
   });
-  for (const { tool, args } of calls()) sayAnswer(tool, await client.callTool({ name: tool, arguments: args }));
+  await converse((tool, args) => client.callTool({ name: tool, arguments: args }));
   await client.close();
 });

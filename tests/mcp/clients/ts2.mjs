@@ -1,7 +1,7 @@
 // The official TypeScript client 2.x. WAGGLE_MCP_ERA: "auto" asks server/discover first, "legacy" goes straight to
 // initialize, a revision such as 2026-07-28 accepts nothing else.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { calls, era, headers, run, say, sayAnswer, url } from "./shared.mjs";
+import { converse, era, headers, run, say, url } from "./shared.mjs";
 
 await run(async () => {
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
@@ -15,6 +15,6 @@ await run(async () => {
     server: client.getServerVersion?.()?.name,
     tools: tools.map((tool) => tool.name),
   });
-  for (const { tool, args } of calls()) sayAnswer(tool, await client.callTool({ name: tool, arguments: args }));
+  await converse((tool, args) => client.callTool({ name: tool, arguments: args }));
   await client.close();
 });

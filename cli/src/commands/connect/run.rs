@@ -149,6 +149,14 @@ impl<'a> Job<'a> {
     }
 
     fn check(&self, target: &Target) -> Line {
+        let mut line = self.checked(target);
+        if line.exit != 0 {
+            line.exit = failure::CHECK_FAILED;
+        }
+        line
+    }
+
+    fn checked(&self, target: &Target) -> Line {
         let (path, text) = match self.read() {
             Ok(found) => found,
             Err(line) => return *line,
@@ -202,7 +210,11 @@ impl<'a> Job<'a> {
         };
         let mut line = self.save(path, text.as_deref(), Some(&after), secret);
         if line.problem.is_none() {
-            line.state = State::Connected;
+            line.state = match &text {
+                _ if !self.dry_run => State::Connected,
+                None => State::Absent,
+                Some(text) => plan::state(self.client, target, text).unwrap_or(State::Unreadable),
+            };
         }
         if secret && line.problem.is_none() {
             let file = line
@@ -278,7 +290,14 @@ impl<'a> Job<'a> {
             Ok(Removal::Delete) => None,
             Err(at) => return Line::malformed(self.client, path, at),
         };
-        self.save(path, Some(&text), after.as_deref(), false)
+        let mut line = self.save(path.clone(), Some(&text), after.as_deref(), false);
+        // The key is gone, and with it the reason for a private file.
+        if line.changed
+            && let Err(error) = file::restore_mode(&path)
+        {
+            line.warnings.push(error.to_string());
+        }
+        line
     }
 
     fn save(&self, path: PathBuf, before: Option<&str>, after: Option<&str>, secret: bool) -> Line {

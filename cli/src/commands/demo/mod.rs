@@ -193,7 +193,7 @@ impl Demo {
                 one_line(&memory["content"]),
                 one_line(&memory["valid_to"]),
                 one_line(&memory["superseded_by"]),
-                one_line(&memory["updated_by"]),
+                one_line(&settled["resolved_by"]),
             ),
             "node": memory,
         });

@@ -197,7 +197,11 @@ fn manifest(scope: &Scope, files: &Files, sha256: &str, bytes: u64) -> Value {
 }
 
 fn temporary(folder: &Path) -> Result<NamedTempFile, String> {
-    NamedTempFile::new_in(folder).map_err(|error| format!("write into {}: {error}", folder.display()))
+    // The error names a file that nobody knows of; what caused it does not.
+    NamedTempFile::new_in(folder).map_err(|error| {
+        let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        format!("write into {}: {cause}", folder.display())
+    })
 }
 
 /// Whole or not at all.
@@ -265,6 +269,16 @@ mod tests {
             agent_id: agent_id.to_owned(),
             session_id: session_id.to_owned(),
         }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let gone = folder.path().join("gone");
+        let said = temporary(&gone).map(drop).expect_err("no such folder");
+        let wanted = format!("write into {}: ", gone.display());
+        assert!(said.starts_with(&wanted), "{said}");
+        assert!(!said.contains(".tmp"), "{said}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! OpenCode. JSON with comments, `opencode.json` or `opencode.jsonc` in `$OPENCODE_CONFIG_DIR` (default
 //! `~/.config/opencode`), the same names in the directory of a project. Version 2 has `mcp.servers.NAME`, version 1
-//! `mcp.NAME`; both `{type: "remote", url, headers}` or `{type: "local", command: [..]}`. A file with servers directly below
-//! `mcp` is of version 1 and stays so. `{env:NAME}` is replaced from the environment.
+//! `mcp.NAME`; both `{type: "remote", url, headers}` or `{type: "local", command: [..]}`. Both read the form of version 1, so
+//! only a file that has `mcp.servers` gets the other one. `{env:NAME}` is replaced from the environment.
 //! Documented at <https://opencode.ai/docs/mcp-servers>, <https://opencode.ai/v1/docs/mcp-servers> and
 //! <https://opencode.ai/docs/config>.
 
@@ -53,21 +53,19 @@ fn entry(target: &Target, text: &str) -> Entry {
         }),
     };
     Entry {
-        place: Place::Json(if is_version_1(text) {
-            &["mcp"]
-        } else {
+        place: Place::Json(if is_version_2(text) {
             &["mcp", "servers"]
+        } else {
+            &["mcp"]
         }),
         value,
         item: None,
     }
 }
 
-/// Whether a server stands directly below `mcp`.
-fn is_version_1(text: &str) -> bool {
-    let servers = jsonc::get(text, &["mcp"]).ok().flatten();
-    servers.as_ref().and_then(Value::as_object).is_some_and(|all| {
-        all.values()
-            .any(|one| one["type"] == "local" || one["type"] == "remote")
-    })
+/// Whether `mcp` has a group of servers: an object that is no server itself.
+fn is_version_2(text: &str) -> bool {
+    let servers = jsonc::get(text, &["mcp", "servers"]).ok().flatten();
+    let servers = servers.as_ref().and_then(Value::as_object);
+    servers.is_some_and(|all| !matches!(all.get("type").and_then(Value::as_str), Some("local" | "remote")))
 }

@@ -62,7 +62,7 @@ const NEW_FILES: [(&str, &str); 12] = [
     ),
     (
         "opencode",
-        r#"{"mcp":{"servers":{"waggle":{"type":"remote","url":"http://127.0.0.1:7700/mcp","headers":{"Authorization":"Bearer {env:WAGGLE_KEY}"},"oauth":false}}}}"#,
+        r#"{"mcp":{"waggle":{"type":"remote","url":"http://127.0.0.1:7700/mcp","headers":{"Authorization":"Bearer {env:WAGGLE_KEY}"},"oauth":false}}}"#,
     ),
     (
         "openwaggle",
@@ -322,5 +322,31 @@ fn files_are_where_each_platform_has_them() {
                 "{id} on {platform:?}"
             );
         }
+    }
+}
+
+#[test]
+fn opencode_keeps_the_form_that_a_file_has() {
+    let client = client("opencode");
+    for (before, version_2) in [
+        ("", false),
+        ("{}", false),
+        (r#"{"mcp": {}}"#, false),
+        (r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#, false),
+        (r#"{"mcp": {"servers": {"type": "local", "command": ["x"]}}}"#, false),
+        (r#"{"mcp": {"servers": {}}}"#, true),
+        (
+            r#"{"mcp": {"servers": {"a": {"type": "local", "command": ["x"]}}}}"#,
+            true,
+        ),
+    ] {
+        let after = plan::connect(client, &target(Way::Reference), before).expect("connected");
+        let value: serde_json::Value = serde_json::from_str(&after).expect("JSON");
+        assert_eq!(value["mcp"]["waggle"].is_object(), !version_2, "{before}: {after}");
+        assert_eq!(
+            value["mcp"]["servers"]["waggle"].is_object(),
+            version_2,
+            "{before}: {after}"
+        );
     }
 }

@@ -341,6 +341,12 @@ pub(crate) const EXPECTED_VERSION: &[Field] = &[Field::new(
     "Refuse if it changed since",
 )];
 
+pub(crate) const REASON: &[Field] = &[Field::new(
+    "reason",
+    text_or_empty(NOTE_BYTES_MAX),
+    "Why; kept in its history",
+)];
+
 fn backup_formats() -> Vec<&'static str> {
     Format::BACKUPS.to_vec()
 }

@@ -106,6 +106,7 @@ fn version_fields(version: &Version) -> Fields {
         .with("recorded_at", translate::time(version.recorded_at))
         .with("author", version.author.as_str())
         .with("change", version.reason.as_str())
+        .with("reason", version.note.as_str())
         .with("changed", version.changed.clone())
         .with("label", version.label.as_str())
         .with("content", version.content.as_str())

@@ -89,6 +89,8 @@ pub(super) fn unseen(items: Vec<Item>, walk: Option<&Walk>) -> Vec<Item> {
         None => items,
         Some(Position::Shown(shown)) => items.into_iter().filter(|item| !shown.contains(&item.hash)).collect(),
         Some(Position::Offset(offset)) => items.into_iter().skip(*offset as usize).collect(),
+        // No tool makes such a cursor, and those of others do not open here.
+        Some(Position::Behind(..)) => Vec::new(),
     }
 }
 

@@ -16,6 +16,12 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
     let arguments = &call.arguments;
     let started = call.walk.as_ref().map_or(call.now, |walk| walk.started);
     let since = arguments.optional_time("since").unwrap_or(started.plus(-Millis::DAY));
+    if since > started {
+        return Err(Fault::validation(
+            "since",
+            format!("field 'since' ({since}) lies in the future; nothing has changed since then"),
+        ));
+    }
     // Later pages read the period of the first one.
     let read = call
         .walk

@@ -35,6 +35,7 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
     };
     let _permit = call.app.transfer.enter()?;
     let done = import(call.app, call.caller, &call.call, &wanted).await?;
+    set_used(call);
     let mut answer = Answer::default();
     if let Value::Object(fields) = done_json(&done, &wanted) {
         answer.head = fields;
@@ -65,6 +66,15 @@ pub(super) fn source(call: &ToolCall<'_>) -> Result<Source, Fault> {
             "content",
             "give exactly one of content and upload_id",
         )),
+    }
+}
+
+/// After an import that was more than a trial.
+pub(super) fn set_used(call: &ToolCall<'_>) {
+    if let Some(id) = call.arguments.optional_text("upload_id")
+        && !call.arguments.flag("dry_run")
+    {
+        call.app.transfer.uploads.set_used(id);
     }
 }
 

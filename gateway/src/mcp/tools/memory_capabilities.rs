@@ -117,7 +117,7 @@ pub(super) fn result_schema(tool: &str) -> Value {
         "get_node_history" => json!({
             "node": format!("{full} deleted? deleted_at? receipt? content_hash?"),
             "aliases[]": "text author added_at",
-            "versions[]": "version recorded_at author? change? changed[]? label content node_type tags[]? valid_from valid_to? \
+            "versions[]": "version recorded_at author? change? reason? changed[]? label content node_type tags[]? valid_from valid_to? \
                  superseded_by?",
             "evidence_records[]": "evidence_id kind turn_id? turn_index? source_role? source_text \
                  source_span_start? source_span_end? session_id? agent_id? observed_at author",

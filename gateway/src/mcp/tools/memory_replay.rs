@@ -19,7 +19,7 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
     let arguments = &call.arguments;
     check_agent(call)?;
     let (shown, skip) = match call.walk.as_ref().map(|walk| &walk.position) {
-        None => (Vec::new(), 0),
+        None | Some(Position::Behind(..)) => (Vec::new(), 0),
         Some(Position::Shown(shown)) => (shown.clone(), 0),
         Some(Position::Offset(offset)) => (Vec::new(), *offset),
     };

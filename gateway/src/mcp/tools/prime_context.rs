@@ -56,7 +56,7 @@ fn answer(call: &ToolCall<'_>, reply: &PrimeReply) -> Answer {
         answer.put("read_at", call.app.read_points.seal(point, call.tenant()));
         answer.read_stamp = point.stamp;
     }
-    answer.lists = vec!["nodes"];
+    answer.lists = vec!["nodes", "conflicts"];
     answer.sections = reply.sections.iter().map(|section| section.title.clone()).collect();
     let (mut items, spoken) = section_lines(reply);
     let first_round = reply

@@ -28,6 +28,7 @@ pub(super) async fn run(call: &ToolCall<'_>) -> Result<Answer, Fault> {
             .map(|tags| TagList { tags: tags.to_vec() }),
         valid_from: arguments.optional_time("valid_from").map(|at| at.0),
         valid_to: arguments.optional_time("valid_to").map(|at| at.0),
+        note: arguments.text("reason").to_owned(),
     };
     let unchanged = request.label.is_none()
         && request.content.is_none()

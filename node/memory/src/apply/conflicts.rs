@@ -168,6 +168,9 @@ fn reason_between(source: &Memory, target: &Memory) -> String {
 }
 
 fn reason_of(claim: &Claim, against: &Claim) -> String {
+    if claim.value == against.value {
+        return format!("said and denied: {}", claim.slot_text);
+    }
     format!("{}: {} against {}", claim.slot_text, shown(claim), shown(against))
 }
 

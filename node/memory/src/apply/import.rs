@@ -12,6 +12,7 @@ mod turns;
 use std::collections::BTreeMap;
 
 use super::transaction::Transaction;
+use crate::handoff::Message;
 use crate::id::{MemoryId, TurnId};
 use crate::import::check::check;
 use crate::import::{ConflictReason, ImportRecords, ImportStrategy, Imported, RecordKind};
@@ -43,8 +44,8 @@ pub(super) fn apply_import(tx: &mut Transaction<'_>, command: &ImportRecords) ->
     for session in &sorted.sessions {
         turns::open_session(tx, &mut import, session);
     }
-    for turn in &sorted.turns {
-        turns::take_in(tx, &mut import, turn);
+    for (turn, message) in &sorted.turns {
+        turns::take_in(tx, &mut import, turn, *message);
     }
     for record in &sorted.memories {
         memories::take_in(tx, &mut import, record);
@@ -84,7 +85,7 @@ impl Import {
 #[derive(Default)]
 struct Sorted<'a> {
     sessions: Vec<&'a Session>,
-    turns: Vec<&'a Turn>,
+    turns: Vec<(&'a Turn, Option<Message>)>,
     memories: Vec<&'a MemoryRecord>,
     links: Vec<&'a Link>,
     redirects: Vec<Redirect>,
@@ -97,14 +98,14 @@ impl<'a> Sorted<'a> {
         for record in records {
             match record {
                 Record::Session(session) => sorted.sessions.push(session),
-                Record::Turn(turn) => sorted.turns.push(turn),
+                Record::Turn(turn, message) => sorted.turns.push((turn, *message)),
                 Record::Memory(record) => sorted.memories.push(record),
                 Record::Link(link) => sorted.links.push(link),
                 Record::Tombstone(id, tombstone) => sorted.tombstones.push((*id, tombstone)),
                 Record::Redirect(redirect) => sorted.redirects.push(*redirect),
             }
         }
-        sorted.turns.sort_by_cached_key(|turn| {
+        sorted.turns.sort_by_cached_key(|(turn, _)| {
             (
                 turn.scope.project_key(),
                 turn.scope.session_id.clone(),

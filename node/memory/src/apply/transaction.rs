@@ -146,6 +146,7 @@ impl<'a> Transaction<'a> {
             replaced_at: self.now,
             replaced_by: self.principal.clone(),
             reason,
+            note: String::new(),
             label: old.label.clone(),
             content: old.content.clone(),
             kind: old.kind,

@@ -4,9 +4,9 @@ use super::conflicts;
 use super::transaction::Transaction;
 use crate::command::UpdateMemory;
 use crate::kind::Confidence;
-use crate::memory::{Alias, ChangeReason, Evidence, Memory};
+use crate::memory::{Alias, ChangeReason, Evidence, Memory, Version};
 use crate::outcome::{Outcome, Rejection};
-use crate::tables::Item;
+use crate::tables::{Item, Row, TenantKey};
 
 /// Bookkeeping tags survive a replacement of the caller's tags: they say how the memory came to be.
 const BOOKKEEPING: [&str; 4] = ["observed", "decomposed", "speaker:user", "speaker:assistant"];
@@ -54,6 +54,14 @@ pub(super) fn apply_update(tx: &mut Transaction<'_>, command: &UpdateMemory) -> 
     };
     tx.add_evidence(&mut new, evidence);
     tx.change_memory(&old, new, ChangeReason::Update);
+    if !command.note.is_empty() {
+        let note = command.note.clone();
+        let version = Version {
+            note,
+            ..tx.version_of(&old, ChangeReason::Update)
+        };
+        tx.put(TenantKey::Version(old.id, old.version), Row::Version(Box::new(version)));
+    }
     if let Some(vector) = &command.vector {
         tx.set_vector(Item::Memory(old.id), vector);
     }

@@ -37,7 +37,7 @@ type Checked = Result<(), Rejection>;
 pub fn check(record: &Record) -> Checked {
     match record {
         Record::Session(session) => check_session(session),
-        Record::Turn(turn) => check_turn(turn),
+        Record::Turn(turn, _) => check_turn(turn),
         Record::Memory(record) => check_memory(record),
         Record::Link(link) => {
             text("reason", &link.reason, NOTE_BYTES_MAX)?;
@@ -168,6 +168,7 @@ fn check_versions(memory: &Memory, versions: &[Version]) -> Checked {
         text("label", &earlier.label, LABEL_BYTES_MAX)?;
         text("content", &earlier.content, CONTENT_BYTES_MAX)?;
         texts("tags", &earlier.tags, TAGS_MAX, TAG_BYTES_MAX)?;
+        text("reason", &earlier.note, NOTE_BYTES_MAX)?;
         principal(&earlier.replaced_by)?;
         times(&[earlier.recorded_at, earlier.replaced_at, earlier.valid_from])?;
         times(&[earlier.valid_to.unwrap_or_default()])?;

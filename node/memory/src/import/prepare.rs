@@ -42,11 +42,11 @@ impl Preparation {
         let turn = |id: TurnId| TurnId::from_bytes(self.derived("turn", id.bytes()));
         Some(match record {
             Record::Session(session) => Record::Session(session),
-            Record::Turn(mut row) => {
+            Record::Turn(mut row, message) => {
                 row.id = turn(row.id);
                 row.pair = PairId::from_bytes(self.derived("pair", row.pair.bytes()));
                 row.memories.iter_mut().for_each(|id| *id = self.new_memory_id(*id));
-                Record::Turn(row)
+                Record::Turn(row, message)
             }
             Record::Memory(mut record) => {
                 self.rename_memory(&mut record);
@@ -106,7 +106,7 @@ impl Preparation {
 fn set_author(record: &mut Record, author: &Principal) {
     match record {
         Record::Session(_) | Record::Redirect(_) => {}
-        Record::Turn(turn) => turn.author = author.clone(),
+        Record::Turn(turn, _) => turn.author = author.clone(),
         Record::Memory(record) => {
             record.memory.author = author.clone();
             record
@@ -133,7 +133,7 @@ fn set_project(record: &mut Record, project: &str) {
     let set = |scope: &mut Scope| project.clone_into(&mut scope.project);
     match record {
         Record::Session(session) => project.clone_into(&mut session.project),
-        Record::Turn(turn) => set(&mut turn.scope),
+        Record::Turn(turn, _) => set(&mut turn.scope),
         Record::Memory(record) => {
             set(&mut record.memory.scope);
             record

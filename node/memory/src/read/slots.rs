@@ -177,6 +177,10 @@ impl Reader<'_> {
             "we".clone_into(&mut subject);
         }
         for chosen in &choice.chosen {
+            let strict = chosen.named.technology.is_some() || chosen.named.mentions.is_none();
+            if strict && !choice.dropped {
+                self.use_of(&subject, &chosen.named);
+            }
             let Some((category, purpose)) = choice.slot(chosen) else {
                 continue;
             };
@@ -203,7 +207,6 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            let strict = chosen.named.technology.is_some() || chosen.named.mentions.is_none();
             if !choice.listed && strict {
                 self.claim(
                     slot.clone(),
@@ -239,9 +242,28 @@ impl Reader<'_> {
                 if chosen.purposes.is_empty() && (chosen.named.technology.is_some() || chosen.named.mentions.is_none())
                 {
                     self.end_of_use(&subject, &chosen.named);
+                    // Who uses it for nothing any more does not use it for anything.
+                    let named = &chosen.named;
+                    let slot = format!("{subject}|uses|{}", named.value());
+                    self.end(slot, "use".to_owned(), HOLDS.to_owned(), named.shown.clone());
                 }
             }
         }
+    }
+
+    /// That something is used at all, whatever for: what a plain "we no longer use X" ends.
+    fn use_of(&mut self, subject: &str, named: &choice::Named) {
+        if self.clause.negations > 0 || self.clause.ended {
+            return;
+        }
+        self.out.claims.push(SlotValue {
+            slot: format!("{subject}|uses|{}", named.value()),
+            slot_text: format!("use of {}", named.shown),
+            value: HOLDS.to_owned(),
+            value_text: named.shown.clone(),
+            negated: false,
+            change: false,
+        });
     }
 
     /// Ends the plain statement "we use X".

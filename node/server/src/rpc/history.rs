@@ -57,6 +57,7 @@ fn of_memory(engine: &Engine, rows: TenantRows<'_>, memory: &Memory, depth_max: 
     let walk = Walk {
         depth_max,
         closed_too: true,
+        scheduled_too: true,
         now,
         project: Some(memory.scope.project_key()),
         may_cross: true,
@@ -94,10 +95,11 @@ fn versions(rows: TenantRows<'_>, memory: &Memory) -> Vec<Version> {
     states.extend(earlier.iter().map(former));
     let made_by = earlier
         .iter()
-        .map(|replaced| (replaced.replaced_by.0.clone(), replaced.reason.word()));
-    for (state, (author, reason)) in states.iter_mut().zip(made_by) {
-        state.author = author;
+        .map(|replaced| (&replaced.replaced_by.0, replaced.reason.word(), &replaced.note));
+    for (state, (author, reason, note)) in states.iter_mut().zip(made_by) {
+        state.author.clone_from(author);
         reason.clone_into(&mut state.reason);
+        state.note.clone_from(note);
     }
     if let Some(first) = states.last_mut().filter(|state| state.version == 1) {
         first.author.clone_from(&memory.author.0);

@@ -36,6 +36,7 @@ pub(super) struct Assembly {
     /// Show the text that was recorded by then.
     pub(super) recorded_by: Option<Millis>,
     pub(super) closed_too: bool,
+    pub(super) scheduled_too: bool,
     /// Words of the query, as [`words_of`] makes them.
     pub(super) words: Vec<String>,
     /// Key of the project in scope; None for the whole tenant.
@@ -73,7 +74,9 @@ impl Assembly {
                     if let Some(turn) = rows.turn(id) {
                         shown.ranking.push(fusion(true, &id.bytes(), hit.score));
                         let superseded = hit.superseded || self.matching_part_ended(rows, &turn);
-                        shown.turns.push(turn_hit(&turn, &hit, superseded, self.explain));
+                        let mut found = turn_hit(&turn, &hit, superseded, self.explain);
+                        found.memory_ids = self.shown_of(rows, &turn);
+                        shown.turns.push(found);
                     }
                 }
                 _ => shown.more = true,
@@ -109,6 +112,15 @@ impl Assembly {
                 placed.insert(other);
             }
         }
+    }
+
+    /// The memories of a turn that an answer may name: not the loser of a conflict, nor what was erased.
+    fn shown_of(&self, rows: TenantRows<'_>, turn: &Turn) -> Vec<Vec<u8>> {
+        let memories = turn.memories.iter().filter_map(|id| rows.memory(*id));
+        memories
+            .filter(|memory| self.is_shown(memory))
+            .map(|memory| memory.id.bytes().to_vec())
+            .collect()
     }
 
     /// Whether what matches of a turn with several memories is what one of them said that has ended since: of the spans
@@ -149,8 +161,12 @@ impl Assembly {
 
     /// Whether state and record clock let a memory into this answer, also one that comes as the other side of a conflict.
     fn is_shown(&self, memory: &Memory) -> bool {
-        let open = self.closed_too || memory.state_at(self.at) != State::Closed;
-        open && self.recorded_by.is_none_or(|by| memory.recorded_at <= by)
+        let holds = match memory.state_at(self.at) {
+            State::Current => true,
+            State::Closed => self.closed_too,
+            State::Scheduled => self.scheduled_too,
+        };
+        holds && self.recorded_by.is_none_or(|by| memory.recorded_at <= by)
     }
 
     fn is_in_scope(&self, memory: &Memory) -> bool {
@@ -202,6 +218,7 @@ impl Assembly {
         let walk = Walk {
             depth_max: depth,
             closed_too: self.closed_too,
+            scheduled_too: self.scheduled_too,
             now: self.at,
             project: self.project.clone(),
             may_cross: false,
@@ -278,7 +295,7 @@ fn turn_hit(turn: &Turn, hit: &Hit, superseded: bool, explain: bool) -> TurnHit 
         role: u32::from(turn.role.number()),
         text: turn.text.clone(),
         observed_at: turn.observed_at.0,
-        memory_ids: turn.memories.iter().map(|id| id.bytes().to_vec()).collect(),
+        memory_ids: Vec::new(),
         score: hit.score,
         superseded,
         outside_period: false,

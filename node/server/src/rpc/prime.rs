@@ -105,14 +105,16 @@ impl Brief {
                 has(m, "constraint") || has(m, "requirement")
             }),
             ("Preferences", &|m: &Memory| m.kind == Kind::Preference),
-            ("Facts", &|m: &Memory| matches!(m.kind, Kind::Fact | Kind::Concept)),
+            ("Facts", &|m: &Memory| m.kind == Kind::Fact),
             ("Open questions and to-dos", &|m: &Memory| {
                 m.kind == Kind::Question || has(m, "todo")
             }),
             ("Changes of the last 7 days", &|m: &Memory| {
                 m.updated_at >= now.plus(-RECENT)
             }),
-            ("Notes and names", &|m: &Memory| by_query || m.kind == Kind::Note),
+            ("Notes and names", &|m: &Memory| {
+                by_query || matches!(m.kind, Kind::Note | Kind::Concept)
+            }),
         ];
         for (title, belongs) in chapters {
             let lines: Vec<Memory> = memories

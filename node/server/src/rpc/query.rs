@@ -206,6 +206,7 @@ pub(super) fn answer(
         at: asked.as_of.unwrap_or(asked.now),
         recorded_by: [asked.as_of, asked.known_at].into_iter().flatten().min(),
         closed_too: asked.include_invalidated || asked.intent.include_closed,
+        scheduled_too: asked.as_of.is_none() && (asked.include_invalidated || asked.intent.include_scheduled),
         words: words_of(&asked.query),
         project: projects.as_ref().and_then(|projects| projects.first().cloned()),
     };

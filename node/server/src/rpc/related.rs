@@ -39,6 +39,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: RelatedRequest) -> Res
         let walk = Walk {
             depth_max: request.max_depth.min(DEPTH_MAX),
             closed_too: request.include_invalidated,
+            scheduled_too: request.include_invalidated,
             now,
             project: Some(start.scope.project_key()),
             may_cross: true,
@@ -86,6 +87,8 @@ pub(super) struct Reached {
 pub(super) struct Walk {
     pub(super) depth_max: u32,
     pub(super) closed_too: bool,
+    /// Whether it leads to what does not hold yet.
+    pub(super) scheduled_too: bool,
     pub(super) now: Millis,
     /// Key of the project to stay in, besides tenant-wide memory; None for the whole tenant.
     pub(super) project: Option<String>,
@@ -164,7 +167,8 @@ impl Walk {
             return None;
         }
         let memory = rows.memory(other)?;
-        if !self.closed_too && memory.state_at(self.now) == State::Closed {
+        let state = memory.state_at(self.now);
+        if state == State::Closed && !self.closed_too || state == State::Scheduled && !self.scheduled_too {
             return None;
         }
         let project_key = memory.scope.project_key();

@@ -113,6 +113,7 @@ fn around(
     let walk = Walk {
         depth_max: request.max_depth.min(DEPTH_MAX),
         closed_too: true,
+        scheduled_too: true,
         now,
         project: Some(start.scope.project_key()),
         may_cross: true,

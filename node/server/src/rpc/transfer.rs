@@ -3,13 +3,16 @@
 mod delete_link;
 mod export;
 mod import;
+mod list;
 
 use std::sync::Arc;
 
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 use waggle_proto::wire::transfer_service_server::TransferService;
-use waggle_proto::wire::{DeleteLinkReply, DeleteLinkRequest, ExportPage, ExportRequest, ImportPart, ImportReply};
+use waggle_proto::wire::{
+    DeleteLinkReply, DeleteLinkRequest, ExportPage, ExportRequest, ImportPart, ImportReply, ListReply, ListRequest,
+};
 
 use crate::engine::Engine;
 
@@ -39,5 +42,9 @@ impl TransferService for TransferCalls {
         Ok(Response::new(
             delete_link::handle(&self.engine, request.into_inner()).await?,
         ))
+    }
+
+    async fn list(&self, request: Request<ListRequest>) -> Result<Response<ListReply>, Status> {
+        Ok(Response::new(list::handle(&self.engine, request.into_inner()).await?))
     }
 }

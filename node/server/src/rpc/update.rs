@@ -134,6 +134,7 @@ async fn planned(
         statement,
         rules_version: RULES_VERSION,
         vector,
+        note: request.note,
     };
     Ok((command, near))
 }

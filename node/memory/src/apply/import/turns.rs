@@ -4,6 +4,7 @@
 use super::Import;
 use crate::apply::remember::prefix;
 use crate::apply::transaction::Transaction;
+use crate::handoff::Message;
 use crate::id::MemoryId;
 use crate::import::{ConflictReason, ImportStrategy, RecordKind};
 use crate::memory::{Memory, VectorDraft};
@@ -56,9 +57,13 @@ pub(super) fn close_session(tx: &mut Transaction<'_>, session: &Session) {
     }
 }
 
-pub(super) fn take_in(tx: &mut Transaction<'_>, import: &mut Import, turn: &Turn) {
+pub(super) fn take_in(tx: &mut Transaction<'_>, import: &mut Import, turn: &Turn, message: Option<Message>) {
     if let Some(there) = tx.rows().turn(turn.id) {
-        import.report.turns.unchanged += 1;
+        if import.strategy != ImportStrategy::SkipExisting && note_message(tx, &there, message) {
+            import.report.turns.updated += 1;
+        } else {
+            import.report.turns.unchanged += 1;
+        }
         let differs = differing(&there, turn);
         if !differs.is_empty() {
             import.conflict(RecordKind::Turn, turn.id.bytes(), ConflictReason::Differs, &differs);
@@ -89,16 +94,45 @@ pub(super) fn take_in(tx: &mut Transaction<'_>, import: &mut Import, turn: &Turn
         TenantKey::TurnAt(key, new.scope.session_id.clone(), index),
         Row::TurnId(new.id),
     );
+    note_message(tx, &new, message);
     tx.put(TenantKey::Turn(new.id), Row::Turn(Box::new(new)));
     tx.set_vector(Item::Turn(turn.id), &awaited(import));
     tx.changed(Item::Turn(turn.id));
     import.report.turns.created += 1;
 }
 
+/// Keeps which message of its session a turn is, so that the same hand-off finds it stored. True when that was news.
+/// Another turn may be that message here already, where the transcript was handed over again before this import; it
+/// stays the message.
+fn note_message(tx: &mut Transaction<'_>, turn: &Turn, message: Option<Message>) -> bool {
+    let Some(message) = message else { return false };
+    if let Some(there) = tx.rows().message_of(turn.id) {
+        let more = !there.extracted && message.extracted && message.identity == there.identity;
+        if more {
+            let extracted = true;
+            tx.put(
+                TenantKey::MessageOf(turn.id),
+                Row::Message(Message { extracted, ..there }),
+            );
+        }
+        return more;
+    }
+    let (project, session) = (turn.scope.project_key(), turn.scope.session_id.clone());
+    if tx.rows().message(&project, &session, message.identity).is_some() {
+        return false;
+    }
+    tx.put(
+        TenantKey::Message(project, session, message.identity),
+        Row::TurnId(turn.id),
+    );
+    tx.put(TenantKey::MessageOf(turn.id), Row::Message(message));
+    true
+}
+
 /// Lets turns name the memories that rest on them: those of the file that are here, then those that evidence names.
-pub(super) fn note_memories(tx: &mut Transaction<'_>, import: &mut Import, turns: &[&Turn]) {
+pub(super) fn note_memories(tx: &mut Transaction<'_>, import: &mut Import, turns: &[(&Turn, Option<Message>)]) {
     let mut rests_on = std::mem::take(&mut import.rests_on);
-    for turn in turns {
+    for (turn, _) in turns {
         let resting = rests_on.entry(turn.id).or_default();
         let evident = std::mem::replace(resting, turn.memories.clone());
         resting.extend(evident);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tonic::Streaming;
 use waggle_memory::apply::apply;
 use waggle_memory::command::{Command, Entry};
-use waggle_memory::import::{ImportRecords, Imported};
+use waggle_memory::import::{ConflictReason, ImportRecords, Imported, RecordKind};
 use waggle_memory::outcome::Outcome;
 use waggle_memory::tables::overlay::Overlay;
 use waggle_memory::tables::typed;
@@ -68,6 +68,8 @@ struct Import {
     tried: Vec<ImportRecords>,
     tried_bytes: usize,
     report: Imported,
+    /// What a branch left out because it was erased here.
+    erased: Imported,
     commands: u32,
     renamed: Vec<RenamedMemory>,
 }
@@ -85,6 +87,7 @@ impl Import {
             tried: Vec::new(),
             tried_bytes: 0,
             report: Imported::default(),
+            erased: Imported::default(),
             commands: 0,
             renamed: Vec::new(),
             reader: Arc::new(reader),
@@ -101,6 +104,11 @@ impl Import {
             .read(move |_, rows| reader.read(rows, encoded, renamed_room))
             .await?;
         self.renamed.extend(read.renamed);
+        for id in read.erased {
+            self.erased.memories.unchanged += 1;
+            self.erased
+                .conflict(RecordKind::Memory, id.bytes(), ConflictReason::Erased, "");
+        }
         for (record, bytes) in read.records {
             if self.batch.is_full_with(bytes) {
                 self.flush(false).await?;
@@ -115,6 +123,7 @@ impl Import {
         if self.head.dry_run {
             self.report = self.try_out().await?;
         }
+        self.report.add(std::mem::take(&mut self.erased));
         Ok(self.reply())
     }
 

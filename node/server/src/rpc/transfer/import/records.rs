@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use waggle_memory::extract::RULES_VERSION;
-use waggle_memory::id::Principal;
+use waggle_memory::handoff::content_of;
+use waggle_memory::id::{MemoryId, Principal};
 use waggle_memory::import::check::check;
 use waggle_memory::import::prepare::Preparation;
 use waggle_memory::import::{ImportStrategy, RecordKind, overwrites_newer};
@@ -40,6 +41,8 @@ pub(super) struct Reader {
 /// Records with their sizes.
 pub(super) struct Read {
     pub(super) records: Vec<(Record, usize)>,
+    /// Memories of a branch that were erased here, under the ids of the file: a branch revives nothing.
+    pub(super) erased: Vec<MemoryId>,
     pub(super) renamed: Vec<RenamedMemory>,
 }
 
@@ -85,12 +88,16 @@ impl Reader {
     ) -> Result<Read, CallError> {
         let mut read = Read {
             records: Vec::with_capacity(encoded.len()),
+            erased: Vec::new(),
             renamed: Vec::new(),
         };
         for bytes in encoded {
             let record = decode_record(&bytes)
                 .map_err(|malformed| CallError::invalid("records", format!("a record cannot be read: {malformed}")))?;
             check(&record).map_err(|rejection| named(&record, rejection))?;
+            if self.preparation.new_ids && self.is_erased(rows, &record, &mut read.erased) {
+                continue;
+            }
             if let Record::Memory(record) = &record
                 && self.preparation.new_ids
                 && read.renamed.len() < renamed_max
@@ -113,6 +120,22 @@ impl Reader {
         Ok(read)
     }
 
+    /// Whether a record is an erased memory, or a link to one.
+    fn is_erased(&self, rows: TenantRows<'_>, record: &Record, erased: &mut Vec<MemoryId>) -> bool {
+        let is_erased = |id: MemoryId| rows.tombstone(id).is_some();
+        match record {
+            Record::Memory(record) if is_erased(record.memory.id) => {
+                // A long memory comes in several parts, one after the other.
+                if erased.last() != Some(&record.memory.id) {
+                    erased.push(record.memory.id);
+                }
+                true
+            }
+            Record::Link(link) => is_erased(link.source) || is_erased(link.target),
+            _ => false,
+        }
+    }
+
     /// Where the file's author is not believed, he stays in the metadata.
     fn claimed(&self, record: Record) -> Result<Record, CallError> {
         let Record::Memory(mut record) = record else {
@@ -130,8 +153,14 @@ impl Reader {
     /// What the rules read in a memory is read again here, unless the file is trusted as a whole: nobody else's file
     /// decides what merges with what.
     fn finished(&self, rows: TenantRows<'_>, record: Record) -> Result<Vec<Record>, CallError> {
-        let Record::Memory(mut record) = record else {
-            return Ok(vec![record]);
+        let mut record = match record {
+            Record::Memory(record) => record,
+            Record::Turn(turn, message) => {
+                // A text that is not what the message said, such as a redacted one, is not that message.
+                let message = message.filter(|message| message.content == content_of(turn.role, &turn.text));
+                return Ok(vec![Record::Turn(turn, message)]);
+            }
+            other => return Ok(vec![other]),
         };
         if !self.keeps_namespaces || record.memory.namespace.is_empty() {
             record.memory.namespace = namespace_of(&record.memory.scope.project);
@@ -205,7 +234,7 @@ fn statement_of(memory: &Memory, content: &str, observed_at: Millis) -> Statemen
 fn named(record: &Record, rejection: Rejection) -> CallError {
     let id = match record {
         Record::Session(session) => session.session_id.escape_debug().to_string(),
-        Record::Turn(turn) => turn.id.to_string(),
+        Record::Turn(turn, _) => turn.id.to_string(),
         Record::Memory(record) => record.memory.id.to_string(),
         Record::Link(link) => link.id.to_string(),
         Record::Redirect(redirect) => redirect.from.to_string(),
