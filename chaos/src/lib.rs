@@ -7,5 +7,8 @@
 //! [`checker`] and [`history`] stand on their own: other tests use them.
 
 pub mod checker;
+pub mod cluster;
 pub mod dice;
 pub mod history;
+pub mod nemesis;
+pub mod proxy;
