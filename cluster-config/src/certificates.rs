@@ -8,19 +8,23 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use waggle_memory::time::Millis;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use crate::checked::TlsFiles;
 use crate::identity::{self, IdentityError, SecretError};
 
+mod load;
 mod make;
+mod renew;
 
+pub use load::load;
 pub use make::{create, create_ca};
+pub use renew::renew;
 
 /// What a process may do towards others. A node's certificate grants the most: guard its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +125,8 @@ pub struct Material {
     pub certificate_pem: String,
     pub key_pem: String,
     pub expires_at: Millis,
+    /// The end of the authority that signed it, which may be one of several in the file.
+    pub authority_expires_at: Millis,
 }
 
 impl fmt::Debug for Material {
@@ -151,64 +157,16 @@ pub fn files(dir: &Path, subject: Subject) -> TlsFiles {
 /// The provider of all TLS in the process: ring, and of its suites those of TLS 1.3 only, so that no connection of
 /// ours can be talked into an older protocol. Call it first of all; a second call changes nothing.
 pub fn install_provider() {
+    // Err: somebody was first, which only a test binary can arrange.
+    drop(provider().install_default());
+}
+
+pub(crate) fn provider() -> CryptoProvider {
     let mut provider = rustls::crypto::ring::default_provider();
     provider
         .cipher_suites
         .retain(|suite| suite.version().version == rustls::ProtocolVersion::TLSv1_3);
-    // Err: somebody was first, which only a test binary can arrange.
-    drop(provider.install_default());
-}
-
-/// Reads what a process needs and proves it: right role, in time, one authority, one key.
-pub fn load(files: &TlsFiles, role: Role, now: Millis) -> Result<Material, CertificateError> {
-    let ca_pem = read(&files.ca)?;
-    let certificate_pem = read(&files.certificate)?;
-    let key_pem = read_key(&files.key)?;
-    let path = || files.certificate.clone();
-    let der = first_certificate(&files.certificate, &certificate_pem)?;
-    let ca_der = first_certificate(&files.ca, &ca_pem)?;
-    let certificate = parse(&files.certificate, &der)?;
-    let ca = parse(&files.ca, &ca_der)?;
-    let subject = subject_of(&certificate).ok_or_else(|| CertificateError::Malformed {
-        path: path(),
-        why: "the certificate names no node and no gateway; make one with `waggle cert`".to_owned(),
-    })?;
-    if subject.role != role {
-        return Err(CertificateError::WrongRole {
-            path: path(),
-            found: subject,
-            needed: role,
-        });
-    }
-    if certificate.verify_signature(Some(ca.public_key())).is_err() {
-        return Err(CertificateError::OtherAuthority {
-            certificate: path(),
-            ca: files.ca.clone(),
-        });
-    }
-    let (from, expires_at) = life(&certificate);
-    if now < from {
-        return Err(CertificateError::NotYet {
-            path: path(),
-            from,
-            now,
-        });
-    }
-    if now >= expires_at {
-        return Err(CertificateError::Expired {
-            path: path(),
-            subject,
-            end: expires_at,
-        });
-    }
-    check_key(files, &der, &key_pem)?;
-    Ok(Material {
-        subject,
-        ca_pem,
-        certificate_pem,
-        key_pem,
-        expires_at,
-    })
+    provider
 }
 
 impl Material {
@@ -249,7 +207,7 @@ pub fn peer(chain: &[CertificateDer<'_>], allowed: &[Role]) -> Result<Subject, P
     }
 }
 
-/// Every certificate of a directory, by name.
+/// Every certificate of a directory, by name of its file. A file of authorities may hold several.
 pub fn list(dir: &Path) -> Result<Vec<Described>, CertificateError> {
     let unreadable = |source| CertificateError::Unreadable {
         path: dir.to_owned(),
@@ -260,19 +218,19 @@ pub fn list(dir: &Path) -> Result<Vec<Described>, CertificateError> {
         .map_err(unreadable)?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "pem"));
     paths.sort();
-    paths
-        .into_iter()
-        .map(|path| {
-            let der = first_certificate(&path, &read(&path)?)?;
+    let mut found = Vec::new();
+    for path in paths {
+        for der in certificates_in(&path, &read(&path)?)? {
             let certificate = parse(&path, &der)?;
             let (_, expires_at) = life(&certificate);
-            Ok(Described {
+            found.push(Described {
                 subject: subject_of(&certificate),
                 expires_at,
-                path,
-            })
-        })
-        .collect()
+                path: path.clone(),
+            });
+        }
+    }
+    Ok(found)
 }
 
 fn read(path: &Path) -> Result<String, CertificateError> {
@@ -291,11 +249,19 @@ fn read_key(path: &Path) -> Result<String, CertificateError> {
     read(path)
 }
 
-fn first_certificate(path: &Path, pem: &str) -> Result<CertificateDer<'static>, CertificateError> {
-    CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| CertificateError::Malformed {
+/// All certificates of a file; at least one.
+fn certificates_in(path: &Path, pem: &str) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let malformed = |why: String| CertificateError::Malformed {
         path: path.to_owned(),
-        why: format!("no certificate in PEM form: {error}"),
-    })
+        why,
+    };
+    let found = CertificateDer::pem_slice_iter(pem.as_bytes())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| malformed(format!("no certificate in PEM form: {error}")))?;
+    if found.is_empty() {
+        return Err(malformed("no certificate in PEM form".to_owned()));
+    }
+    Ok(found)
 }
 
 fn parse<'a>(path: &Path, der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, CertificateError> {
@@ -326,20 +292,6 @@ fn life(certificate: &X509Certificate<'_>) -> (Millis, Millis) {
         Millis(validity.not_before.timestamp() * 1_000),
         Millis(validity.not_after.timestamp() * 1_000),
     )
-}
-
-fn check_key(files: &TlsFiles, der: &CertificateDer<'static>, key_pem: &str) -> Result<(), CertificateError> {
-    let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).map_err(|error| CertificateError::Malformed {
-        path: files.key.clone(),
-        why: format!("no private key in PEM form: {error}"),
-    })?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    rustls::sign::CertifiedKey::from_der(vec![der.clone()], key, &provider)
-        .map(|_| ())
-        .map_err(|_| CertificateError::OtherKey {
-            key: files.key.clone(),
-            certificate: files.certificate.clone(),
-        })
 }
 
 #[cfg(test)]

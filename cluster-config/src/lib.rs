@@ -1,4 +1,4 @@
-//! What a process is told before it starts: configuration, limits, identity, certificates; and the three things that
+//! What a process is told before it starts: configuration, limits, identity, certificates and the TLS that uses them; and the three things that
 //! every crate above needs to run: the clock, the kinds of tasks, and the gate of shutdown.
 //!
 //! Configuration goes one way: [`raw`] collects what the file, the environment and the flags say, [`checked`] proves
@@ -16,6 +16,7 @@ pub mod problem;
 
 pub mod certificates;
 pub mod identity;
+pub mod peer_tls;
 
 pub mod runtime;
 

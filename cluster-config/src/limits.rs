@@ -170,6 +170,14 @@ bounds! {
     /// Connections of clients, for one gateway.
     Count CONNECTIONS_MAX = 4_096, costs "about 20 KiB each";
 
+    // Between processes of the cluster.
+    /// Handshakes of other processes that are not complete, for one listener.
+    Count HANDSHAKES_MAX = 256, costs "about 20 KiB each";
+    /// A peer that does not complete its handshake within this time is dropped.
+    Millis HANDSHAKE_TIME_MAX = Duration::from_secs(10), costs "the place of a handshake";
+    /// Opening a connection to another process, its handshake included.
+    Millis CONNECT_TIME_MAX = Duration::from_secs(5), costs "the wait of a call to a machine that is gone";
+
     // What a node keeps.
     /// Bytes of all recall indexes of a node.
     Bytes INDEX_BYTES_MAX = 512 * MIB, costs "resident memory; the index used least is dropped and built again on demand";

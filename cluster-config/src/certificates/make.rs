@@ -1,15 +1,15 @@
-//! Making authorities and certificates. Keys are written with mode 0600, and nothing is ever replaced.
+//! Making authorities and certificates. Keys are written with mode 0600, and nothing is replaced: `renew` does that.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    KeyUsagePurpose, PublicKeyData as _, SanType,
 };
 use waggle_memory::time::Millis;
 
-use super::{CertificateError, Role, Subject, files, read, read_key};
+use super::{CertificateError, Role, Subject, certificates_in, files, parse, read, read_key};
 use crate::checked::TlsFiles;
 use crate::identity::{self, Access};
 
@@ -36,10 +36,48 @@ pub fn create_ca(dir: &Path, now: Millis) -> Result<PathBuf, CertificateError> {
 pub fn create(dir: &Path, subject: Subject, now: Millis) -> Result<TlsFiles, CertificateError> {
     let files = files(dir, subject);
     refuse_existing(&[&files.certificate, &files.key])?;
-    let ca_pem = read(&files.ca)?;
-    let ca_key = read_key(&dir.join("ca.key"))?;
-    let issuer = Issuer::from_ca_cert_pem(&ca_pem, KeyPair::from_pem(&ca_key)?)?;
-    let key_pair = KeyPair::generate()?;
+    let made = Authority::load(dir)?.sign(subject, now)?;
+    identity::write(&files.key, made.key_pem.as_bytes(), Access::Owner)?;
+    identity::write(&files.certificate, made.certificate_pem.as_bytes(), Access::Everyone)?;
+    Ok(files)
+}
+
+/// The authority of a directory, with its key.
+pub(super) struct Authority(Issuer<'static, KeyPair>);
+
+pub(super) struct Made {
+    pub(super) certificate_pem: String,
+    pub(super) key_pem: String,
+}
+
+impl Authority {
+    /// Of several certificates in ca.pem it is the one that belongs to ca.key.
+    pub(super) fn load(dir: &Path) -> Result<Self, CertificateError> {
+        let (ca, ca_key) = (dir.join("ca.pem"), dir.join("ca.key"));
+        let key_pair = KeyPair::from_pem(&read_key(&ca_key)?)?;
+        let public = key_pair.subject_public_key_info();
+        for der in certificates_in(&ca, &read(&ca)?)? {
+            if parse(&ca, &der)?.public_key().raw == public {
+                return Ok(Self(Issuer::from_ca_cert_der(&der, key_pair)?));
+            }
+        }
+        Err(CertificateError::OtherKey {
+            key: ca_key,
+            certificate: ca,
+        })
+    }
+
+    pub(super) fn sign(&self, subject: Subject, now: Millis) -> Result<Made, CertificateError> {
+        let key_pair = KeyPair::generate()?;
+        let made = leaf(subject, now)?.signed_by(&key_pair, &self.0)?;
+        Ok(Made {
+            certificate_pem: made.pem(),
+            key_pem: key_pair.serialize_pem(),
+        })
+    }
+}
+
+fn leaf(subject: Subject, now: Millis) -> Result<CertificateParams, CertificateError> {
     let mut params = params_for(&subject.dns_name(), now, LEAF_LIFE);
     params.subject_alt_names = vec![
         SanType::DnsName(subject.dns_name().try_into()?),
@@ -52,10 +90,7 @@ pub fn create(dir: &Path, subject: Subject, now: Millis) -> Result<TlsFiles, Cer
         Role::Gateway => vec![ExtendedKeyUsagePurpose::ClientAuth],
     };
     params.use_authority_key_identifier_extension = true;
-    let made = params.signed_by(&key_pair, &issuer)?;
-    identity::write(&files.key, key_pair.serialize_pem().as_bytes(), Access::Owner)?;
-    identity::write(&files.certificate, made.pem().as_bytes(), Access::Everyone)?;
-    Ok(files)
+    Ok(params)
 }
 
 fn params_for(name: &str, now: Millis, life: Duration) -> CertificateParams {

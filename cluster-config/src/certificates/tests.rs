@@ -87,7 +87,7 @@ fn a_peer_is_let_in_by_its_role() {
     let dir = made();
     let chain = |subject| {
         let path = files(dir.path(), subject).certificate;
-        vec![first_certificate(&path, &read(&path).expect("read")).expect("certificate")]
+        certificates_in(&path, &read(&path).expect("read")).expect("certificate")
     };
     assert_eq!(peer(&chain(GATEWAY), &[Role::Gateway, Role::Node]), Ok(GATEWAY));
     assert_eq!(
@@ -96,8 +96,8 @@ fn a_peer_is_let_in_by_its_role() {
     );
     assert_eq!(peer(&[], &[Role::Node]), Err(PeerError::Absent));
     let ca = dir.path().join("ca.pem");
-    let ca = first_certificate(&ca, &read(&ca).expect("read")).expect("certificate");
-    assert_eq!(peer(&[ca], &[Role::Node]), Err(PeerError::Unnamed));
+    let ca = certificates_in(&ca, &read(&ca).expect("read")).expect("certificate");
+    assert_eq!(peer(&ca, &[Role::Node]), Err(PeerError::Unnamed));
 }
 
 #[test]
