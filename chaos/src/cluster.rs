@@ -428,16 +428,23 @@ impl Cluster {
         bail!("the binary tells no digests")
     }
 
-    /// Ends everything properly, gateways first.
-    pub async fn stop(&mut self) -> Result<()> {
-        let mut problems = Vec::new();
-        for member in self.gateways.values_mut().chain(self.nodes.values_mut()) {
-            if let Err(problem) = member.process.stop(STOP_MAX).await {
-                problems.push(format!("{problem:#}"));
+    /// The digests once all replicas of each shard are equally far, or what there is after that time.
+    pub async fn level_digests(&self, longest: Duration) -> Result<Vec<Digest>> {
+        let deadline = Instant::now() + longest;
+        loop {
+            let seen = self.digests().await?;
+            let mut indexes: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+            for digest in &seen {
+                indexes.entry(&digest.shard).or_default().push(digest.applied_index);
             }
+            let level = indexes
+                .values()
+                .all(|at| at.iter().all(|index| Some(index) == at.first()));
+            if level || Instant::now() > deadline {
+                return Ok(seen);
+            }
+            tokio::time::sleep(PAUSE * 10).await;
         }
-        ensure!(problems.is_empty(), "{}", problems.join("; "));
-        Ok(())
     }
 }
 

@@ -12,3 +12,5 @@ pub mod dice;
 pub mod history;
 pub mod nemesis;
 pub mod proxy;
+pub mod run;
+pub mod workload;

@@ -230,7 +230,9 @@ async fn carry(dialler: TcpStream, target: SocketAddr, wire: watch::Receiver<Wir
     if was_reset {
         add(&counts.resets, 1);
         reset(dialler);
-        dialled.map_or((), reset);
+        if let Some(dialled) = dialled {
+            reset(dialled);
+        }
     }
 }
 

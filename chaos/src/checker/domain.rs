@@ -46,7 +46,7 @@ pub fn check(history: &[Operation], graph: &Graph) -> Vec<(&'static str, Verdict
     vec![
         ("no acknowledged memory lost", nothing_lost(&keys, graph)),
         ("no phantom", no_phantom(&keys, graph)),
-        ("one effect per request id", one_effect(history)),
+        ("one effect per request id", one_effect(history, &keys)),
         ("links have both ends", links(history, &keys, graph)),
         ("deleted memories never answer again", deleted(history, &keys, graph)),
         ("found exactly once", found_once(history, &keys)),
@@ -168,8 +168,19 @@ fn no_phantom(keys: &Keys<'_>, graph: &Graph) -> Verdict {
     Verdict::of(violations)
 }
 
-/// Whoever sends a request again gets its first outcome (I-10).
-fn one_effect(history: &[Operation]) -> Verdict {
+/// Whoever sends a request again gets its first outcome (I-10); only of what was erased meanwhile nothing is told.
+fn one_effect(history: &[Operation], keys: &Keys<'_>) -> Verdict {
+    let erased = |operation: &Operation| {
+        let mut names = vec![operation.key.as_str()];
+        if let Action::Link { to } = &operation.action {
+            names.push(to);
+        }
+        let deleted = names
+            .into_iter()
+            .filter_map(|name| keys.0.get(name)?.delete_possible)
+            .min();
+        deleted.is_some_and(|at| operation.end.is_none_or(|end| at < end))
+    };
     let mut first: BTreeMap<&str, (&Operation, &Answer)> = BTreeMap::new();
     let mut violations = Vec::new();
     for operation in history.iter().filter(|operation| operation.action.writes()) {
@@ -179,6 +190,7 @@ fn one_effect(history: &[Operation]) -> Verdict {
                 first.insert(&operation.request_id, (operation, answer));
             }
             Some((_, known)) if *known == answer => {}
+            Some(_) if *answer == Answer::Absent && erased(operation) => {}
             Some((earlier, known)) => violations.push(format!(
                 "TWICE: request {} ({} of {}) was answered {known:?} at {:?} and {answer:?} at {:?}",
                 operation.request_id,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Fault, Kind, Plan, Planned};
 use crate::cluster::{Cluster, Peer, STOP_MAX};
 use crate::history::{Micros, Recorder};
-use crate::proxy::Wire;
+use crate::proxy::{Counted, Wire};
 
 /// Between two steps of a fault that goes on and on.
 const STEP: Duration = Duration::from_millis(400);
@@ -43,6 +43,8 @@ struct Active {
     leader: Option<u64>,
     next_step: Instant,
     steps: u64,
+    /// What the wires had done before.
+    before: Counted,
 }
 
 pub struct Nemesis<'a> {
@@ -137,6 +139,7 @@ impl<'a> Nemesis<'a> {
             leader,
             next_step: Instant::now(),
             steps: 0,
+            before: self.cluster.counted(),
         });
         self.bend();
     }
@@ -224,8 +227,24 @@ impl<'a> Nemesis<'a> {
     }
 
     async fn end(&mut self, active: Active) {
-        let Active { planned, leader, .. } = active;
+        let Active {
+            planned,
+            leader,
+            before,
+            ..
+        } = active;
+        let now = self.cluster.counted();
         self.bend();
+        // A cut that met no byte did not happen.
+        let met = match planned.kind {
+            Kind::Delay | Kind::Bandwidth => now.delayed > before.delayed,
+            Kind::Resets => now.resets > before.resets,
+            kind if kind.is_wire() => now.held > before.held,
+            _ => true,
+        };
+        if !met {
+            self.note(&planned, Phase::Failed, "no byte met it");
+        }
         let done = self.mend(&planned, leader).await;
         match done {
             Ok(()) => self.note(&planned, Phase::End, ""),
