@@ -21,7 +21,7 @@ use crate::dice::Dice;
 use crate::proxy::{Counted, Proxy, Wire};
 use files::{GatewayFile, NodeFile, Ports};
 use process::PAUSE;
-pub use process::{Process, run};
+pub use process::{Process, run, run_with};
 
 /// From the start of a process until it answers.
 const READY_MAX: Duration = Duration::from_secs(60);

@@ -72,6 +72,7 @@ impl Workload {
         let mut working = JoinSet::new();
         for process in 1..=clients {
             let client = self.client(process)?;
+            let client = if process % 4 == 0 { client.impatient()? } else { client };
             working.spawn(Arc::clone(self).work(process, client));
         }
         Ok(working)

@@ -189,10 +189,22 @@ fn command(binary: &Path, home: &Path) -> Command {
 
 /// Runs a command of the binary to its end and gives its output.
 pub async fn run(binary: &Path, home: &Path, arguments: &[&str], longest: Duration) -> Result<String> {
+    run_with(binary, home, &[], arguments, longest).await
+}
+
+/// The same with variables in its environment.
+pub async fn run_with(
+    binary: &Path,
+    home: &Path,
+    variables: &[(&str, &str)],
+    arguments: &[&str],
+    longest: Duration,
+) -> Result<String> {
     let said = || format!("waggle {}", arguments.join(" "));
     let (out, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut child = command(binary, home)
         .args(arguments)
+        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .stdout(out.try_clone()?)
         .stderr(errors.try_clone()?)

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Result;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Kind;
-use crate::cluster::{Mount, run};
+use crate::cluster::{Mount, run, run_with};
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Capability {
@@ -93,13 +95,42 @@ pub async fn probe(binary: &Path, folder: &Path) -> Vec<Capability> {
         Err(_) => missing("leader transfers", "the binary has no such command"),
     });
     found.push(match clock_moves(binary, folder).await {
-        Ok(true) => covered("clock offset", "WAGGLE_CLOCK_OFFSET_MS", &[Kind::Clock]),
+        Ok(true) => covered(
+            "clock offset",
+            "WAGGLE_CLOCK_OFFSET_MS, 1 s to 10 min both ways",
+            &[Kind::Clock],
+        ),
         _ => missing("clock offset", "the binary does not read WAGGLE_CLOCK_OFFSET_MS"),
     });
     found
 }
 
-/// Whether a certificate is made for another time when the variable says so.
-async fn clock_moves(_binary: &Path, _folder: &Path) -> anyhow::Result<bool> {
-    Ok(false)
+/// Whether a certificate made twenty years ahead ends at another time than one made now.
+async fn clock_moves(binary: &Path, folder: &Path) -> Result<bool> {
+    let ahead = (20 * 365 * 24 * 3_600_000_i64).to_string();
+    let mut ends = Vec::new();
+    for (name, offset) in [("probe-now", "0"), ("probe-ahead", &ahead)] {
+        let (path, variables) = (folder.join(name), [("WAGGLE_CLOCK_OFFSET_MS", offset)]);
+        let directory = path.display().to_string();
+        let longest = Duration::from_secs(20);
+        run_with(
+            binary,
+            folder,
+            &variables,
+            &["cert", "create-ca", "--dir", &directory],
+            longest,
+        )
+        .await?;
+        let listed = run(
+            binary,
+            folder,
+            &["cert", "list", "--dir", &directory, "--json"],
+            longest,
+        )
+        .await?;
+        std::fs::remove_dir_all(&path)?;
+        let listed: Value = serde_json::from_str(&listed)?;
+        ends.push(listed["certificates"][0]["expires_at"].clone());
+    }
+    Ok(ends[0].is_string() && ends[0] != ends[1])
 }

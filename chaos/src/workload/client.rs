@@ -16,6 +16,8 @@ const PROTOCOL: &str = "2025-11-25";
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(8);
 /// Sendings of one operation, all under its request id, as a client of the protocol may.
 const ATTEMPTS_MAX: u32 = 3;
+/// A client that gives up soon, and asks once only.
+const IMPATIENT: Duration = Duration::from_millis(700);
 const RETRY_PAUSE: Duration = Duration::from_millis(150);
 pub(crate) const PROJECT: &str = "chaos";
 
@@ -40,6 +42,7 @@ pub(crate) struct Client {
     tenant: Tenant,
     /// The gateway that it talks to until one does not answer.
     at: usize,
+    attempts_max: u32,
 }
 
 /// All that an operation says, apart from who does it.
@@ -62,6 +65,16 @@ impl Client {
             urls,
             tenant: tenant.clone(),
             at,
+            attempts_max: ATTEMPTS_MAX,
+        })
+    }
+
+    /// One that leaves many operations unknown: they happen after it gave up, or never.
+    pub(crate) fn impatient(self) -> Result<Self> {
+        Ok(Self {
+            http: crate::cluster::http(IMPATIENT)?,
+            attempts_max: 1,
+            ..self
         })
     }
 
@@ -73,7 +86,7 @@ impl Client {
     pub(crate) async fn run(&mut self, request: &Request) -> (Outcome, u32) {
         let mut possible = false;
         let mut last = String::new();
-        for attempt in 1..=ATTEMPTS_MAX {
+        for attempt in 1..=self.attempts_max {
             match self.send(request).await {
                 Told::Answer(answer) => return (Outcome::Ok { answer }, attempt),
                 // Of this sending; an earlier one may have had its effect.
@@ -86,11 +99,11 @@ impl Client {
             }
             // As behind a balancer: the next connection goes to another gateway.
             self.at += 1;
-            if attempt < ATTEMPTS_MAX {
+            if attempt < self.attempts_max {
                 tokio::time::sleep(RETRY_PAUSE).await;
             }
         }
-        (Outcome::Unknown { why: last }, ATTEMPTS_MAX)
+        (Outcome::Unknown { why: last }, self.attempts_max)
     }
 
     async fn send(&self, request: &Request) -> Told {
