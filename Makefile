@@ -1,9 +1,9 @@
 # The few things that people do with this repository. Each is a script in scripts/, which works without make, too.
 
-.PHONY: help run test check bench eval kills chaos model-pack
+.PHONY: help run test check bench bench-cluster eval kills chaos model-pack
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build and start a server on this machine; ARGS="--listen 127.0.0.1:7700 --data DIR" and the like go to `waggle dev`
 	@bash scripts/run.sh $(ARGS)
@@ -16,6 +16,9 @@ check: ## its quick part: format, clippy, tidy rules
 
 bench: ## load on a release build; BENCH_SIZES, BENCH_CLIENTS, BENCH_SECONDS choose
 	@bash scripts/bench.sh $(ARGS)
+
+bench-cluster: ## three nodes beside etcd; BENCH_CLIENTS, BENCH_SECONDS, BENCH_ROUNDS, BENCH_OPERATIONS choose
+	@bash scripts/bench-cluster.sh $(ARGS)
 
 eval: ## recall quality; DATA=directory holds the data set
 	@DATA="$(DATA)" bash scripts/eval.sh $(ARGS)

@@ -155,6 +155,53 @@ fn a_role_without_certificates_does_not_start_and_names_the_file() {
 }
 
 #[test]
+fn certificates_are_renewed_when_asked_or_when_due() {
+    let home = home();
+    let dir = home.path().to_str().expect("path");
+    for verb in ["create-ca", "create-node", "create-gateway"] {
+        assert_eq!(run(home.path(), &["cert", verb, "--dir", dir]).status.code(), Some(0));
+    }
+    let renew = |more: &[&str]| {
+        run(
+            home.path(),
+            &[&["cert", "renew", "--json", "--dir", dir], more].concat(),
+        )
+    };
+    assert_eq!(renew(&[]).status.code(), Some(2), "it has to be said which");
+    let unknown = renew(&["--role", "node", "--id", "7"]);
+    assert_eq!(unknown.status.code(), Some(3), "{}", stderr(&unknown));
+    assert!(
+        stderr(&unknown).contains("holds no certificate for node 7"),
+        "{}",
+        stderr(&unknown)
+    );
+
+    let read = |name: &str| fs::read(home.path().join(name)).expect("read");
+    let (certificate, key) = (read("node-1.pem"), read("node-1.key"));
+    let nothing = renew(&["--all", "--within", "30d"]);
+    assert_eq!(nothing.status.code(), Some(0), "{}", stderr(&nothing));
+    let told: serde_json::Value = serde_json::from_str(&stdout(&nothing)).expect("JSON");
+    assert_eq!(told["renewed"].as_array().map(Vec::len), Some(0));
+    assert_eq!(told["kept"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (read("node-1.pem"), read("node-1.key")),
+        (certificate.clone(), key.clone())
+    );
+
+    assert_eq!(renew(&["--role", "node"]).status.code(), Some(0));
+    assert_eq!(
+        (read("node-1.pem.previous"), read("node-1.key.previous")),
+        (certificate.clone(), key.clone())
+    );
+    assert!(read("node-1.pem") != certificate && read("node-1.key") != key);
+    let within_life = renew(&["--all", "--within", "400d"]);
+    let told: serde_json::Value = serde_json::from_str(&stdout(&within_life)).expect("JSON");
+    assert_eq!(told["renewed"].as_array().map(Vec::len), Some(2));
+    let list = stdout(&run(home.path(), &["cert", "list", "--dir", dir]));
+    assert_eq!(list.matches(" ok ").count(), 3, "{list}");
+}
+
+#[test]
 fn a_node_without_identity_does_not_start() {
     let home = home();
     let dir = home.path().to_str().expect("path");

@@ -14,6 +14,7 @@ use serde_json::Value;
 struct Server {
     child: Child,
     name: &'static str,
+    log: std::fs::File,
 }
 
 impl Server {
@@ -26,7 +27,8 @@ impl Server {
             .stderr(log)
             .spawn()
             .expect("start the server");
-        let mut server = Self { child, name };
+        let kept = reader.try_clone().expect("clone");
+        let mut server = Self { child, name, log: kept };
         if name == "dev" {
             let mut line = String::new();
             let stdout = server.child.stdout.take().expect("stdout");
@@ -49,15 +51,31 @@ impl Server {
         }
     }
 
-    fn stop(mut self) {
+    fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-TERM", &pid])
-                .status()
-                .expect("kill")
-                .success()
-        );
+        let status = Command::new("kill").args([signal, &pid]).status().expect("kill");
+        assert!(status.success());
+    }
+
+    /// Waits until its log has `text`.
+    fn says(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let log = all(self.log.try_clone().expect("clone"));
+            if log.contains(text) {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{} did not say '{text}'; its log:\n{log}",
+                self.name
+            );
+            pause();
+        }
+    }
+
+    fn stop(mut self) {
+        self.signal("-TERM");
         let status = self.child.wait().expect("wait");
         assert_eq!(status.code(), Some(0), "{} ended with {status}", self.name);
     }
@@ -96,6 +114,17 @@ fn dev(home: &Path, data: &Path) -> Command {
     command
         .args(["dev", "--json", "--listen", "127.0.0.1:0", "--data"])
         .arg(data);
+    command
+}
+
+fn gateway_of(home: &Path, data: &Path, node: &str) -> Command {
+    let mut command = waggle(home);
+    command
+        .args(["gateway", "--config"])
+        .arg(data.join("config/gateway.toml"))
+        .env("WAGGLE__GATEWAY__LISTEN", "127.0.0.1:0")
+        .env("WAGGLE__GATEWAY__ADMIN_LISTEN", "127.0.0.1:0")
+        .env("WAGGLE__GATEWAY__NODE", node);
     command
 }
 
@@ -190,15 +219,27 @@ fn dev_and_then_two_processes_serve_the_same_data() {
     command.env("WAGGLE__NODE__LISTEN", "127.0.0.1:0");
     command.env("WAGGLE__NODE__ADMIN_LISTEN", "127.0.0.1:0");
     let (node, ready) = Server::start("node", command, ready_in_log);
-    let mut command = waggle(home);
-    command
-        .args(["gateway", "--config"])
-        .arg(data.join("config/gateway.toml"));
-    command
-        .env("WAGGLE__GATEWAY__LISTEN", "127.0.0.1:0")
-        .env("WAGGLE__GATEWAY__ADMIN_LISTEN", "127.0.0.1:0");
-    command.env("WAGGLE__GATEWAY__NODE", ready["address"].as_str().expect("an address"));
-    let (gateway, ready) = Server::start("gateway", command, ready_in_log);
+    let address = ready["address"].as_str().expect("an address").to_owned();
+    let (gateway, ready) = Server::start("gateway", gateway_of(home, &data, &address), ready_in_log);
+    let url = format!("http://{}", ready["address"].as_str().expect("an address"));
+    let found = stdout(&run(home, &["memory", "search", "when do we deploy", "--url", &url]));
+    assert!(found.contains("we deploy on Fridays"), "{found}");
+    // Renewed certificates are taken into use by both, and what was open goes on.
+    let certificates = data.join("certificates");
+    let certificates = certificates.to_str().expect("a path");
+    let renewed = json(home, &["cert", "renew", "--all", "--dir", certificates, "--json"]);
+    assert_eq!(renewed["renewed"].as_array().map(Vec::len), Some(2), "{renewed}");
+    for server in [&node, &gateway] {
+        server.signal("-HUP");
+        server.says("certificate taken into use");
+    }
+    let found = stdout(&run(home, &["memory", "search", "when do we deploy", "--url", &url]));
+    assert!(found.contains("we deploy on Fridays"), "{found}");
+    std::fs::write(data.join("certificates/node-1.pem"), "nonsense").expect("write");
+    node.says("the old ones stay in use");
+    gateway.stop();
+    // A new connection.
+    let (gateway, ready) = Server::start("gateway", gateway_of(home, &data, &address), ready_in_log);
     let url = format!("http://{}", ready["address"].as_str().expect("an address"));
     let found = stdout(&run(home, &["memory", "search", "when do we deploy", "--url", &url]));
     assert!(found.contains("we deploy on Fridays"), "{found}");

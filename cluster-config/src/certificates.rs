@@ -97,7 +97,7 @@ pub enum CertificateError {
     },
     #[error("{}: not valid before {from}, and it is {now}; check the clock of this machine", .path.display())]
     NotYet { path: PathBuf, from: Millis, now: Millis },
-    #[error("{}: expired at {end}; make a new one with `waggle cert create-{}`", .path.display(), .subject.role.word())]
+    #[error("{}: expired at {end}; renew it with `waggle cert renew --role {} --id {}`", .path.display(), .subject.role.word(), .subject.id)]
     Expired {
         path: PathBuf,
         subject: Subject,
@@ -107,7 +107,7 @@ pub enum CertificateError {
     OtherAuthority { certificate: PathBuf, ca: PathBuf },
     #[error("{} is not the key of the certificate in {}", .key.display(), .certificate.display())]
     OtherKey { key: PathBuf, certificate: PathBuf },
-    #[error("{} exists already; remove it first if it shall be replaced", .0.display())]
+    #[error("{} exists already; `waggle cert renew` replaces a certificate", .0.display())]
     Exists(PathBuf),
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -142,6 +142,40 @@ pub struct Described {
     /// None: an authority.
     pub subject: Option<Subject>,
     pub expires_at: Millis,
+}
+
+/// Where a certificate stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Good,
+    /// It ends within [`ENDING_WITHIN`]: time to renew it.
+    Ending,
+    Ended,
+}
+
+/// Milliseconds.
+pub const ENDING_WITHIN: i64 = 30 * Millis::DAY;
+
+impl Life {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Ending => "expiring",
+            Self::Ended => "expired",
+        }
+    }
+}
+
+impl Described {
+    pub fn life(&self, now: Millis) -> Life {
+        if now >= self.expires_at {
+            Life::Ended
+        } else if now.plus(ENDING_WITHIN) >= self.expires_at {
+            Life::Ending
+        } else {
+            Life::Good
+        }
+    }
 }
 
 /// Names of the files of one directory of certificates.

@@ -22,7 +22,10 @@ pub struct NodeConfig {
     data_dir: PathBuf,
     listen: SocketAddr,
     admin_listen: SocketAddr,
-    shard_count: u32,
+    advertise: String,
+    zone: String,
+    join_token_file: Option<PathBuf>,
+    dial: Vec<NodeAddress>,
     store_bytes_max: u64,
     disk_reserve_bytes: u64,
     raft: RaftConfig,
@@ -54,14 +57,33 @@ pub struct GatewayConfig {
     admin_listen: SocketAddr,
     public_hosts: Vec<String>,
     allowed_origins: Vec<String>,
-    node: String,
-    node_id: u64,
+    nodes: Vec<NodeAddress>,
     pepper_file: PathBuf,
     cluster_secret_file: PathBuf,
     environment: String,
     limits: CallLimits,
     tls: TlsFiles,
     log: LogConfig,
+}
+
+/// A node, and where it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeAddress {
+    pub node: u64,
+    /// host:port.
+    pub address: String,
+}
+
+impl NodeAddress {
+    /// Reads NODE_ID@host:port.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (node, address) = text.split_once('@')?;
+        let node = node.parse().ok().filter(|node| *node > 0)?;
+        crate::raw::is_remote(address).then(|| Self {
+            node,
+            address: address.to_owned(),
+        })
+    }
 }
 
 /// Where certificates lie; [`crate::certificates`] reads and judges them.
@@ -95,14 +117,19 @@ macro_rules! getters {
     };
 }
 
-getters!(NodeConfig { listen: SocketAddr, admin_listen: SocketAddr, shard_count: u32, store_bytes_max: u64,
-    disk_reserve_bytes: u64;
-    data_dir: Path, raft: RaftConfig, recall: RecallConfig, tls: TlsFiles, log: LogConfig });
+getters!(NodeConfig { listen: SocketAddr, admin_listen: SocketAddr, store_bytes_max: u64, disk_reserve_bytes: u64;
+    data_dir: Path, advertise: str, zone: str, dial: [NodeAddress], raft: RaftConfig, recall: RecallConfig, tls: TlsFiles, log: LogConfig });
 getters!(RaftConfig { heartbeat_interval: Duration, election_timeout_min: Duration,
     election_timeout_max: Duration, snapshot_entries: u64, kept_entries: u64; });
 getters!(RecallConfig { index_bytes_max: u64, encoder_deferral_budget: Duration; });
-getters!(GatewayConfig { listen: SocketAddr, admin_listen: SocketAddr, node_id: u64;
-    environment: str, public_hosts: [String], allowed_origins: [String], node: str, pepper_file: Path, cluster_secret_file: Path,
+impl NodeConfig {
+    pub fn join_token_file(&self) -> Option<&Path> {
+        self.join_token_file.as_deref()
+    }
+}
+
+getters!(GatewayConfig { listen: SocketAddr, admin_listen: SocketAddr;
+    environment: str, public_hosts: [String], allowed_origins: [String], nodes: [NodeAddress], pepper_file: Path, cluster_secret_file: Path,
     limits: CallLimits, tls: TlsFiles, log: LogConfig });
 getters!(LogConfig { format: LogFormat; filter: str });
 
@@ -123,11 +150,14 @@ impl RecallConfig {
 /// Judges what was said to a node.
 pub fn node(raw: &Raw) -> Result<NodeConfig, Problems> {
     let mut reader = Reader::new(raw, Role::Node);
-    let config = NodeConfig {
+    let mut config = NodeConfig {
         data_dir: reader.path("node.data_dir"),
         listen: reader.listen("node.listen"),
         admin_listen: reader.listen("node.admin_listen"),
-        shard_count: reader.narrow("node.shard_count"),
+        advertise: reader.text("node.advertise"),
+        zone: reader.text("node.zone"),
+        join_token_file: reader.optional_path("node.join_token_file"),
+        dial: reader.nodes("node.dial"),
         store_bytes_max: reader.number("node.store_bytes_max"),
         disk_reserve_bytes: reader.number("node.disk_reserve_bytes"),
         raft: raft(&mut reader),
@@ -135,6 +165,16 @@ pub fn node(raw: &Raw) -> Result<NodeConfig, Problems> {
         tls: tls(&mut reader),
         log: log(&mut reader),
     };
+    if config.advertise.is_empty() {
+        config.advertise = config.listen.to_string();
+        if config.listen.ip().is_unspecified() {
+            reader.conflict(
+                "node.listen",
+                format!("node.listen {} says not where others reach this node", config.listen),
+                "set node.advertise to host:port, or listen on one address",
+            );
+        }
+    }
     reader.loopback_only("node.admin_listen", config.admin_listen);
     reader.different(
         ("node.listen", config.listen),
@@ -151,8 +191,7 @@ pub fn gateway(raw: &Raw) -> Result<GatewayConfig, Problems> {
         admin_listen: reader.listen("gateway.admin_listen"),
         public_hosts: reader.list("gateway.public_hosts"),
         allowed_origins: reader.list("gateway.allowed_origins"),
-        node: reader.text("gateway.node"),
-        node_id: reader.number("gateway.node_id"),
+        nodes: reader.nodes("gateway.nodes"),
         pepper_file: reader.path("gateway.pepper_file"),
         cluster_secret_file: reader.path("gateway.cluster_secret_file"),
         environment: reader.text("gateway.environment"),
@@ -167,6 +206,9 @@ pub fn gateway(raw: &Raw) -> Result<GatewayConfig, Problems> {
         tls: tls(&mut reader),
         log: log(&mut reader),
     };
+    if config.nodes.is_empty() {
+        reader.conflict("gateway.nodes", "gateway.nodes is empty".to_owned(), "name one node or more");
+    }
     reader.loopback_only("gateway.admin_listen", config.admin_listen);
     reader.different(
         ("gateway.listen", config.listen),

@@ -54,6 +54,16 @@ impl DataDir {
         self.root.join("config").join(format!("{role}.toml"))
     }
 
+    /// What a node knows of its cluster: placement, its own replicas, snapshots that arrive.
+    pub fn cluster(&self) -> PathBuf {
+        self.root.join("cluster")
+    }
+
+    /// Drawn when the directory was made; see [`waggle_memory::meta::NodeInfo::incarnation`].
+    pub fn incarnation(&self) -> PathBuf {
+        self.root.join("identity/incarnation")
+    }
+
     /// The key that `waggle dev` prints.
     pub fn dev_key(&self) -> PathBuf {
         self.root.join("dev-key")

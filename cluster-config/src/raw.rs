@@ -248,7 +248,7 @@ pub fn expected(kind: Kind) -> String {
     }
 }
 
-fn is_remote(text: &str) -> bool {
+pub(crate) fn is_remote(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty() && !host.contains(['/', '@', ' ']) && port.parse::<u16>().is_ok_and(|port| port > 0)
     })

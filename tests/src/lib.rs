@@ -1,8 +1,9 @@
 //! What the tests of the real binary share: starting `waggle dev`, talking MCP to it, ending it.
 //!
-//! Tests here see Waggle as its users do, through the process and its URL; of our crates they use none. They wait for a
-//! state, with a deadline, and never for a span of time.
+//! Tests here see Waggle as its users do, through the process and its URL; of our crates they use none, but for the load
+//! on a cluster, which calls nodes as gateways do. They wait for a state, with a deadline, and never for a span of time.
 
+pub mod machine;
 pub mod mcp;
 pub mod server;
 pub mod texts;

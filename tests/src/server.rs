@@ -25,6 +25,8 @@ pub struct Dev {
     pub mcp_url: String,
     pub admin_url: String,
     pub api_key: String,
+    /// The whole ready line.
+    pub ready: Value,
     /// From the start of the process to its ready line.
     pub ready_after: Duration,
 }
@@ -71,12 +73,14 @@ impl Dev {
             mcp_url: String::new(),
             admin_url: String::new(),
             api_key: String::new(),
+            ready: Value::Null,
             ready_after,
         };
         let ready: Value = serde_json::from_str(&first).with_context(|| format!("read the ready line {first:?}"))?;
         dev.mcp_url = text(&ready, "mcp_url")?;
         dev.admin_url = text(&ready, "admin_url")?;
         dev.api_key = text(&ready, "api_key")?;
+        dev.ready = ready;
         Ok(dev)
     }
 

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use serde_json::json;
-use waggle_config::certificates::{self, Described, Role, Subject};
+use serde_json::{Value, json};
+use waggle_config::certificates::{self, Described, Life, Role, Subject};
 use waggle_config::runtime::clock::{Clock as _, System};
+use waggle_memory::time::Millis;
 
 use crate::output::{OutputArgs, table};
+
+mod renew;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Verb {
@@ -17,8 +20,10 @@ pub(crate) enum Verb {
     CreateNode(Create),
     /// Make a gateway's certificate.
     CreateGateway(Create),
-    /// List the certificates of a directory and when they end.
+    /// List the certificates of a directory, when they end, and which have to be renewed.
     List(List),
+    /// Replace key and certificate by new ones for the same process. Running processes take them without a restart.
+    Renew(renew::Args),
 }
 
 #[derive(clap::Args)]
@@ -61,23 +66,26 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
         Verb::CreateNode(args) => create(&args, Role::Node),
         Verb::CreateGateway(args) => create(&args, Role::Gateway),
         Verb::List(args) => {
+            let now = System::new().wall();
             let found = certificates::list(&args.dir)?;
-            let data: Vec<_> = found
-                .iter()
-                .map(|one| {
-                    json!({
-                        "path": one.path,
-                        "role": one.subject.map_or("authority", |subject| subject.role.word()),
-                        "id": one.subject.map(|subject| subject.id),
-                        "expires_at": one.expires_at.to_string(),
-                    })
-                })
-                .collect();
+            let data: Vec<_> = found.iter().map(|one| describe(one, now)).collect();
             args.output.show(&json!({ "certificates": data }), || {
-                table(&["FOR", "EXPIRES", "FILE"], &found.iter().map(row).collect::<Vec<_>>())
+                let rows: Vec<_> = found.iter().map(|one| row(one, now)).collect();
+                table(&["FOR", "STATUS", "EXPIRES", "FILE"], &rows)
             })
         }
+        Verb::Renew(args) => renew::run(&args),
     }
+}
+
+fn describe(one: &Described, now: Millis) -> Value {
+    json!({
+        "path": one.path,
+        "role": one.subject.map_or("authority", |subject| subject.role.word()),
+        "id": one.subject.map(|subject| subject.id),
+        "status": one.life(now).word(),
+        "expires_at": one.expires_at.to_string(),
+    })
 }
 
 fn create(args: &Create, role: Role) -> Result<()> {
@@ -87,9 +95,17 @@ fn create(args: &Create, role: Role) -> Result<()> {
     args.output.show(&data, String::new)
 }
 
-fn row(one: &Described) -> Vec<String> {
+fn row(one: &Described, now: Millis) -> Vec<String> {
     let name = one
         .subject
         .map_or_else(|| "authority".to_owned(), |subject| subject.to_string());
-    vec![name, one.expires_at.to_string(), one.path.display().to_string()]
+    let status = match one.life(now) {
+        Life::Good => "ok".to_owned(),
+        Life::Ending => format!(
+            "expires in {} days",
+            one.expires_at.0.saturating_sub(now.0) / Millis::DAY
+        ),
+        Life::Ended => "EXPIRED".to_owned(),
+    };
+    vec![name, status, one.expires_at.to_string(), one.path.display().to_string()]
 }

@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use waggle_config::GatewayConfig;
-use waggle_config::certificates::{self, Material, Role, Subject};
+use waggle_config::certificates::{Role, Subject};
 use waggle_config::checked;
 use waggle_config::identity;
 use waggle_config::limits::DRAIN_TIME_MAX;
+use waggle_config::peer_tls::PeerTls;
 use waggle_config::runtime::clock::{Clock, System};
 use waggle_config::runtime::tasks::Tasks;
 use waggle_gateway::{Gateway, GatewayOptions, Listen, Secret};
@@ -29,16 +28,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     let config = checked::gateway(&commands::config::load(&args.config))?;
     let clock: Arc<dyn Clock> = Arc::new(System::new());
-    let material = certificates::load(config.tls(), Role::Gateway, clock.wall())?;
+    let tls = PeerTls::load(config.tls().clone(), Role::Gateway, Arc::clone(&clock))?;
     let pepper = secret(config.pepper_file())?;
     let cluster_secret = secret(config.cluster_secret_file())?;
     logging::start(config.log().filter(), config.log().format())?;
-    dev::runtime()?.block_on(Box::pin(serve(config, material, pepper, cluster_secret, clock)))
+    dev::runtime()?.block_on(Box::pin(serve(config, tls, pepper, cluster_secret, clock)))
 }
 
 async fn serve(
     config: GatewayConfig,
-    material: Material,
+    tls: PeerTls,
     pepper: Secret,
     cluster_secret: Secret,
     clock: Arc<dyn Clock>,
@@ -46,7 +45,17 @@ async fn serve(
     let tasks = Tasks::new();
     shutdown::on_signals(&tasks)?;
     let metrics = observe::start(&tasks)?;
+    super::tls::watch(&tls, &tasks)?;
     let node = NodeId(config.node_id());
+    let channel = tls
+        .channel(
+            Subject {
+                role: Role::Node,
+                id: node.0,
+            },
+            config.node(),
+        )
+        .with_context(|| format!("understand gateway.node '{}'", config.node()))?;
     let gateway = Gateway::bind(GatewayOptions {
         public: Listen::plain(config.listen()),
         admin: Some(Listen::plain(config.admin_listen())),
@@ -55,7 +64,7 @@ async fn serve(
         environment: config.environment().to_owned(),
         pepper,
         cluster_secret,
-        nodes: vec![(node, connect(config.node(), node, &material)?)],
+        nodes: vec![(node, channel)],
         limits: config.limits().clone(),
         limits_for_all: false,
         clock,
@@ -78,30 +87,6 @@ async fn serve(
 async fn second_signal_after(tasks: &Tasks) {
     tasks.stopping().cancelled().await;
     shutdown::second_signal().await;
-}
-
-/// Opened at the first call, and again after every loss.
-fn connect(address: &str, node: NodeId, material: &Material) -> Result<Channel> {
-    let name = Subject {
-        role: Role::Node,
-        id: node.0,
-    }
-    .dns_name();
-    let tls = ClientTlsConfig::new()
-        .ca_certificate(Certificate::from_pem(&material.ca_pem))
-        .identity(Identity::from_pem(&material.certificate_pem, &material.key_pem))
-        .domain_name(name);
-    let endpoint = Endpoint::from_shared(format!("https://{address}"))
-        .with_context(|| format!("understand gateway.node '{address}'"))?
-        .tls_config(tls)
-        .context("set up TLS")?
-        .connect_timeout(Duration::from_secs(5))
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_while_idle(true)
-        .initial_stream_window_size(1024 * 1024)
-        .initial_connection_window_size(4 * 1024 * 1024);
-    Ok(endpoint.connect_lazy())
 }
 
 fn secret(path: &Path) -> Result<Secret> {

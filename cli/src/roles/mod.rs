@@ -12,3 +12,4 @@ mod node_admin;
 mod observe;
 mod prepare;
 mod shutdown;
+mod tls;

@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::service::InterceptorLayer;
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
-use tonic::{Request, Status};
+use tonic::transport::Server;
 use waggle_config::NodeConfig;
-use waggle_config::certificates::{self, Material, Role, Subject};
+use waggle_config::certificates::{Role, Subject};
 use waggle_config::checked::{self, RaftConfig, RecallConfig};
 use waggle_config::identity;
 use waggle_config::limits::{
     CALL_TIME_MAX, DRAIN_TIME_MAX, ENTRY_BYTES_MAX, PROPOSAL_BYTES_IN_FLIGHT_MAX, PROPOSALS_IN_FLIGHT_MAX,
 };
+use waggle_config::peer_tls::{self, PeerTls};
 use waggle_config::runtime::clock::{Clock, System};
 use waggle_config::runtime::tasks::Tasks;
 use waggle_node::{EngineOptions, Node, NodeOptions, Settings, Start, StoreOptions};
@@ -46,24 +45,22 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let config = checked::node(&commands::config::load(&args.config))?;
     let clock: Arc<dyn Clock> = Arc::new(System::new());
     // Before anything is opened: without certificates there is no service.
-    let material = certificates::load(config.tls(), Role::Node, clock.wall())?;
+    let tls = PeerTls::load(config.tls().clone(), Role::Node, Arc::clone(&clock))?;
     logging::start(config.log().filter(), config.log().format())?;
-    dev::runtime()?.block_on(Box::pin(serve(&args, config, material, clock)))
+    dev::runtime()?.block_on(Box::pin(serve(&args, config, tls, clock)))
 }
 
-async fn serve(args: &Args, config: NodeConfig, material: Material, clock: Arc<dyn Clock>) -> Result<()> {
+async fn serve(args: &Args, config: NodeConfig, tls: PeerTls, clock: Arc<dyn Clock>) -> Result<()> {
     let tasks = Tasks::new();
     shutdown::on_signals(&tasks)?;
     let metrics = observe::start(&tasks)?;
     let when_new = if args.init { WhenNew::Create } else { WhenNew::Refuse };
     let claimed = prepare::claim(config.data_dir(), when_new)?;
-    material.is_for(
-        config.tls(),
-        Subject {
-            role: Role::Node,
-            id: claimed.identity.node.0,
-        },
-    )?;
+    tls.is_for(Subject {
+        role: Role::Node,
+        id: claimed.identity.node.0,
+    })?;
+    super::tls::watch(&tls, &tasks)?;
     let store_bytes = usize::try_from(config.store_bytes_max()).unwrap_or(usize::MAX);
     let reserve = config.disk_reserve_bytes();
     let store = |start| StoreOptions {
@@ -84,7 +81,7 @@ async fn serve(args: &Args, config: NodeConfig, material: Material, clock: Arc<d
     claimed.mark_started()?;
     let address = listener.local_addr().context("ask for the listening address")?;
     let probe = node.status_probe();
-    let running = RunningNode::serve_tls(node, listener, &material, &tasks)?;
+    let running = RunningNode::serve_tls(node, listener, &tls, &tasks);
     node_admin::serve(config.admin_listen(), probe, metrics, running.stop.clone(), &tasks).await?;
     tracing::info!(%address, node = %claimed.identity.node, cluster = %claimed.identity.cluster, "ready");
     tasks.stopping().cancelled().await;
@@ -195,19 +192,14 @@ impl RunningNode {
     }
 
     /// For other processes: mutual TLS, and only for the roles that may call.
-    fn serve_tls(node: Node, listener: TcpListener, material: &Material, tasks: &Tasks) -> Result<Self> {
-        let tls = ServerTlsConfig::new()
-            .identity(Identity::from_pem(&material.certificate_pem, &material.key_pem))
-            .client_ca_root(Certificate::from_pem(&material.ca_pem))
-            .timeout(std::time::Duration::from_secs(10));
+    fn serve_tls(node: Node, listener: TcpListener, tls: &PeerTls, tasks: &Tasks) -> Self {
         let stop = CancellationToken::new();
         let services = node.services();
         let ended = stop.clone().cancelled_owned();
+        let incoming = tls.incoming(listener);
         let server = Server::builder()
-            .tls_config(tls)
-            .context("set up TLS")?
             .http2_keepalive_interval(Some(std::time::Duration::from_secs(20)))
-            .layer(InterceptorLayer::new(known_peer))
+            .layer(InterceptorLayer::new(peer_tls::only(&[Role::Gateway, Role::Node])))
             .add_service(services.memory())
             .add_service(services.insight())
             .add_service(services.transfer())
@@ -215,14 +207,11 @@ impl RunningNode {
             .add_service(services.history())
             .add_service(services.meta());
         tasks.spawn(RPC_TASK, "node services", async move {
-            if let Err(error) = server
-                .serve_with_incoming_shutdown(TcpListenerStream::new(listener), ended)
-                .await
-            {
+            if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
                 tracing::error!(%error, "the node's services ended");
             }
         });
-        Ok(Self { node, stop })
+        Self { node, stop }
     }
 
     /// Ends the server after its calls, then the node.
@@ -234,19 +223,6 @@ impl RunningNode {
         match self.node.shutdown(DRAIN_TIME_MAX).await {
             Ok(()) => Ok(()),
             Err(held) => bail!("stop the node: {held}"),
-        }
-    }
-}
-
-/// The handshake has proven that the peer belongs to the cluster; this asks what it is.
-fn known_peer(request: Request<()>) -> Result<Request<()>, Status> {
-    let chain = request.peer_certs();
-    let chain = chain.as_ref().map_or(&[][..], |chain| chain.as_slice());
-    match certificates::peer(chain, &[Role::Gateway, Role::Node]) {
-        Ok(_) => Ok(request),
-        Err(error) => {
-            tracing::warn!(%error, "refused a peer");
-            Err(Status::permission_denied(error.to_string()))
         }
     }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::NodeAddress;
 use crate::keys::{self, Default, Key, Role};
 use crate::problem::{Origin, Problem};
 use crate::raw::{Raw, Value, show_time};
@@ -17,6 +18,7 @@ pub(crate) fn effective(raw: &Raw, key: &Key) -> Option<(Value, Origin)> {
         (Default::Required, _) => return None,
         (Default::Nothing, keys::Kind::List) => Value::List(Vec::new()),
         (Default::Nothing, _) => return None,
+        (Default::Text(text), keys::Kind::List) => Value::List(vec![text.to_owned()]),
         (Default::Text(text), keys::Kind::Listen) => Value::Listen(text.parse().ok()?),
         (Default::Text(text), keys::Kind::Path) => Value::Path(text.into()),
         (Default::Text(text), _) => Value::Text(text.to_owned()),
@@ -89,6 +91,35 @@ impl<'a> Reader<'a> {
             Some(Value::Path(path)) => path,
             _ => PathBuf::new(),
         }
+    }
+
+    /// A path that nobody has to give.
+    pub(super) fn optional_path(&mut self, path: &str) -> Option<PathBuf> {
+        match self.value(path) {
+            Some(Value::Path(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Nodes as NODE_ID@host:port.
+    pub(super) fn nodes(&mut self, path: &str) -> Vec<NodeAddress> {
+        let mut nodes: Vec<NodeAddress> = Vec::new();
+        for text in self.list(path) {
+            match NodeAddress::parse(&text) {
+                Some(node) if nodes.iter().any(|known| known.node == node.node) => self.conflict(
+                    path,
+                    format!("{path}: node {} is named twice", node.node),
+                    "name each node once",
+                ),
+                Some(node) => nodes.push(node),
+                None => self.conflict(
+                    path,
+                    format!("{path}: '{}' is not a node's number and address", text.escape_debug()),
+                    "write NODE_ID@host:port, such as 1@node-1.example.org:7710",
+                ),
+            }
+        }
+        nodes
     }
 
     pub(super) fn listen(&mut self, path: &str) -> SocketAddr {

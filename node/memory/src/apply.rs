@@ -65,6 +65,9 @@ fn execute(tables: &mut dyn Tables, stamp: Stamp, entry: &Entry, effects: &mut E
         return match &entry.command {
             Command::ExpireRequests { before } => Ok(requests::expire(tables, *before)),
             Command::InitCluster(placement) => meta::init_cluster(tables, placement),
+            Command::ChangePlacement(placement) => meta::change_placement(tables, placement),
+            Command::CreateJoinToken(token) => meta::create_join_token(tables, token, now),
+            Command::JoinNode(join) => meta::join_node(tables, join, now),
             Command::CreateTenant(tenant) => meta::create_tenant(tables, tenant, now),
             Command::CreateKey(key) => meta::create_key(tables, key, now),
             Command::RevokeKey { id, of_tenant } => meta::revoke_key(tables, id, of_tenant.as_ref(), now),

@@ -7,7 +7,7 @@ use crate::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, Tena
 use crate::import::ImportRecords;
 use crate::kind::{Confidence, Kind, Origin, Relationship, Role};
 use crate::memory::VectorDraft;
-use crate::meta::{ApiKey, KeyId, Placement, Tenant};
+use crate::meta::{ApiKey, JoinToken, KeyId, NodeInfo, Placement, Tenant};
 use crate::scope::Scope;
 use crate::statement::Statement;
 use crate::time::{Millis, Stamp};
@@ -70,6 +70,12 @@ pub enum Command {
     },
     /// Meta: the first entry of a cluster.
     InitCluster(Placement),
+    /// Meta: the next placement, if its version is the one after the stored one.
+    ChangePlacement(Placement),
+    /// Meta: lets one more node join.
+    CreateJoinToken(JoinToken),
+    /// Meta: a node joins.
+    JoinNode(Box<JoinNode>),
     /// Meta: a tenant.
     CreateTenant(Tenant),
     /// Meta: an API key.
@@ -108,11 +114,25 @@ impl Command {
             Self::Clear(c) => Some(&c.tenant),
             Self::ExpireRequests { .. }
             | Self::InitCluster(_)
+            | Self::ChangePlacement(_)
+            | Self::CreateJoinToken(_)
+            | Self::JoinNode(_)
             | Self::CreateTenant(_)
             | Self::CreateKey(_)
             | Self::RevokeKey { .. } => None,
         }
     }
+}
+
+/// A node that asks to be part of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinNode {
+    /// Itself.
+    pub node: NodeInfo,
+    /// The token that it was given.
+    pub token: KeyId,
+    /// SHA-256 of the token's secret.
+    pub secret_hash: Vec<u8>,
 }
 
 /// Turns with what was extracted from them, or memories that somebody stored as such.

@@ -12,6 +12,7 @@ pub mod clear;
 pub mod link;
 pub mod memory;
 pub mod meta;
+pub mod placement;
 pub mod scope;
 pub mod statement;
 pub mod transcript;

@@ -65,7 +65,8 @@ impl fmt::Debug for ClusterId {
     }
 }
 
-/// Slots to shards, shards to nodes. Every change raises `version`.
+/// Slots to shards, shards to replicas, and the nodes that hold them. Every change raises `version` by one and is
+/// accepted only from the version before (a compare-and-set). What changes next is decided in [`crate::placement`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The cluster that it belongs to.
@@ -74,27 +75,204 @@ pub struct Placement {
     pub version: u64,
     /// Owner of each slot, [`Slot::COUNT`] entries.
     pub slots: Vec<ShardId>,
-    /// Data shards and the nodes that hold a replica.
-    pub shards: Vec<(ShardId, Vec<NodeId>)>,
+    /// Every shard, the meta shard included, in the order of their numbers.
+    pub shards: Vec<ShardPlacement>,
+    /// Every node that ever joined, in the order of their numbers. One that is gone stays as [`NodeState::Gone`], so
+    /// that its number is never given to another.
+    pub nodes: Vec<NodeInfo>,
+    /// Replicas that each shard is to have: 1, 3 or 5.
+    pub replication: u32,
+    /// Number of the next replica. Never goes back: a replica's number is used once in the life of a cluster.
+    pub next_replica: u64,
+}
+
+/// Where the replicas of one shard are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardPlacement {
+    /// Which.
+    pub shard: ShardId,
+    /// Its replicas, in the order of their numbers.
+    pub replicas: Vec<Replica>,
+}
+
+/// One copy of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// Its number inside consensus.
+    pub id: u64,
+    /// The node that holds it.
+    pub node: NodeId,
+    /// How far it is.
+    pub state: ReplicaState,
+}
+
+/// The life of a replica. The leader of the shard turns it into changes of the membership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicaState {
+    /// Receives what there is, and does not vote yet.
+    Joining,
+    /// Votes.
+    Voting,
+    /// Is to leave; forgotten when the membership no longer has it.
+    Leaving,
+}
+
+impl ReplicaState {
+    /// The number of the persisted format.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Joining => 1,
+            Self::Voting => 2,
+            Self::Leaving => 3,
+        }
+    }
+
+    /// Reads the number of the persisted format.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => Self::Joining,
+            2 => Self::Voting,
+            3 => Self::Leaving,
+            _ => return None,
+        })
+    }
+
+    /// The word of messages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Joining => "joining",
+            Self::Voting => "voting",
+            Self::Leaving => "leaving",
+        }
+    }
+}
+
+/// A node as the cluster knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Which.
+    pub id: NodeId,
+    /// Where other processes reach it, host:port. Empty in a cluster of one process.
+    pub address: String,
+    /// What fails together, such as a rack; empty if nobody said.
+    pub zone: String,
+    /// What it is for.
+    pub state: NodeState,
+    /// When it joined.
+    pub joined_at: Millis,
+    /// Drawn when its data directory was made. A node that lost its directory has another one, and is not let in again
+    /// under its old number: it would vote without what it acknowledged.
+    pub incarnation: [u8; 16],
+}
+
+/// What a node is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// Holds replicas and leads shards.
+    Active,
+    /// Holds its replicas and leads nothing: it is about to be maintained.
+    Draining,
+    /// Gives its replicas away.
+    Decommissioning,
+    /// Holds nothing and never will again.
+    Gone,
+}
+
+impl NodeState {
+    /// The number of the persisted format.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Active => 1,
+            Self::Draining => 2,
+            Self::Decommissioning => 3,
+            Self::Gone => 4,
+        }
+    }
+
+    /// Reads the number of the persisted format.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => Self::Active,
+            2 => Self::Draining,
+            3 => Self::Decommissioning,
+            4 => Self::Gone,
+            _ => return None,
+        })
+    }
+
+    /// The word of messages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Draining => "draining",
+            Self::Decommissioning => "decommissioning",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// Lets one new node in. Only a hash of its secret is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinToken {
+    /// Finds it.
+    pub id: KeyId,
+    /// SHA-256 of the secret.
+    pub secret_hash: Vec<u8>,
+    /// No use after this moment.
+    pub expires_at: Millis,
+    /// The node that used it; nobody else can.
+    pub used_by: Option<NodeId>,
 }
 
 impl Placement {
     /// A fresh cluster: slots dealt round robin over `shard_count` data shards, all on `node`.
-    pub fn initial(cluster: ClusterId, node: NodeId, shard_count: u32) -> Self {
+    pub fn initial(cluster: ClusterId, node: NodeInfo, shard_count: u32, replication: u32) -> Self {
         let shard_count = shard_count.max(1);
+        // The first replica of every shard has the number of the first node.
+        let first = Replica {
+            id: node.id.0,
+            node: node.id,
+            state: ReplicaState::Voting,
+        };
         Self {
             cluster,
             version: 1,
             slots: (0..u32::from(Slot::COUNT))
                 .map(|slot| ShardId(1 + slot % shard_count))
                 .collect(),
-            shards: (1..=shard_count).map(|shard| (ShardId(shard), vec![node])).collect(),
+            shards: (0..=shard_count)
+                .map(|shard| ShardPlacement {
+                    shard: ShardId(shard),
+                    replicas: vec![first.clone()],
+                })
+                .collect(),
+            replication,
+            next_replica: node.id.0 + 1,
+            nodes: vec![node],
         }
     }
 
     /// The shard that owns a tenant.
     pub fn shard_of(&self, tenant: &TenantId) -> Option<ShardId> {
         self.slots.get(usize::from(Slot::of(tenant).0)).copied()
+    }
+
+    /// A shard's replicas.
+    pub fn shard(&self, shard: ShardId) -> Option<&ShardPlacement> {
+        self.shards.iter().find(|known| known.shard == shard)
+    }
+
+    /// What is known of a node.
+    pub fn node(&self, node: NodeId) -> Option<&NodeInfo> {
+        self.nodes.iter().find(|known| known.id == node)
+    }
+
+    /// The replicas that a node is to hold.
+    pub fn replicas_on(&self, node: NodeId) -> impl Iterator<Item = (ShardId, &Replica)> {
+        self.shards.iter().flat_map(move |shard| {
+            let held = shard.replicas.iter().filter(move |replica| replica.node == node);
+            held.map(move |replica| (shard.shard, replica))
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::id::{LinkId, MemoryId, MessageId, RequestId, TenantId, TurnId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, Tombstone, Vector, Version};
-use crate::meta::{ApiKey, KeyId, Placement, Tenant};
+use crate::meta::{ApiKey, JoinToken, KeyId, Placement, Tenant};
 use crate::outcome::Outcome;
 use crate::statement::Fingerprint;
 use crate::time::{Millis, Stamp};
@@ -91,6 +91,8 @@ pub enum ShardKey {
     ApiKey(KeyId),
     /// Meta: the keys of a tenant.
     KeyOfTenant(TenantId, KeyId),
+    /// Meta: a token for a node to join with.
+    JoinToken(KeyId),
 }
 
 /// Rows of one tenant. The declared order is the order of the key kinds' numbers.
@@ -153,6 +155,8 @@ pub enum Row {
     TenantInfo(Tenant),
     /// Key of the meta shard.
     ApiKey(ApiKey),
+    /// Join token of the meta shard.
+    JoinToken(JoinToken),
     /// Counters.
     State(TenantState),
     /// A memory.

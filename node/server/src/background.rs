@@ -101,6 +101,10 @@ async fn attach_batch(
     if texts.is_empty() {
         return Ok(Attached::All);
     }
+    // The leader does it; here it waits in case this replica leads next.
+    if !engine.shard(shard)?.leads() {
+        return Ok(Attached::None);
+    }
     let (items, texts): (Vec<(Item, u32)>, Vec<String>) = texts.into_iter().map(|(i, v, t)| ((i, v), t)).unzip();
     // Long texts take their time, and nobody waits for them at the end: they are found again at the next start. Only this
     // wait is given up; a read that was dropped would still hold the node.
@@ -165,7 +169,8 @@ pub(crate) async fn expire_requests(engine: Arc<Engine>, stop: CancellationToken
             () = tokio::time::sleep(EXPIRE_EVERY) => {}
         }
         let before: Millis = engine.clock.wall().plus(-REQUEST_KEPT);
-        for shard in engine.shards.handles().map(|handle| handle.shard()).collect::<Vec<_>>() {
+        let led = engine.shards.handles().into_iter().filter(|handle| handle.leads());
+        for shard in led.map(|handle| handle.shard()).collect::<Vec<_>>() {
             // Most of the time nothing is due, and then nothing goes into the log.
             let due = engine
                 .blocking(move |engine| Ok(crate::engine::requests_due(engine, shard, before)))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 use waggle_config::runtime::clock::Clock;
@@ -18,6 +17,7 @@ use waggle_recall::index::TenantIndex;
 use waggle_shard::{ShardHandle, Shards};
 use waggle_store::{Database, RaftStore};
 
+use crate::cluster::{Known, Peers};
 use crate::embed::Embedder;
 use crate::error::CallError;
 use crate::indexing::RowSource;
@@ -58,7 +58,8 @@ pub(crate) struct Engine {
     pub(crate) shards: Shards,
     pub(crate) storage: Arc<RaftStore>,
     pub(crate) database: Arc<Database>,
-    pub(crate) placement: ArcSwap<Placement>,
+    pub(crate) placement: Arc<Known>,
+    pub(crate) peers: Arc<Peers>,
     pub(crate) indexes: Arc<IndexCache>,
     pub(crate) embedder: Embedder,
     pub(crate) clock: Arc<dyn Clock>,
@@ -71,7 +72,17 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn shard(&self, shard: ShardId) -> Result<&ShardHandle, CallError> {
+    /// Takes a placement if it is newer than the one that is known. Blocks on a file.
+    pub(crate) fn learn(&self, placement: &Placement) {
+        match self.placement.learn(placement) {
+            Ok(true) => tracing::debug!(version = placement.version, "learned a placement"),
+            Ok(false) => {}
+            // What is known counts; the file only saves the next start from asking.
+            Err(error) => tracing::warn!(%error, "the placement was not kept"),
+        }
+    }
+
+    pub(crate) fn shard(&self, shard: ShardId) -> Result<ShardHandle, CallError> {
         self.shards.get(shard).ok_or_else(|| {
             let placement = self.placement.load();
             CallError::wrong_shard(shard.0, placement.version)

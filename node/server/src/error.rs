@@ -88,6 +88,18 @@ impl CallError {
         error
     }
 
+    /// Another node leads the shard.
+    pub(crate) fn not_leader(node: u64) -> Self {
+        let mut error = Self::new(
+            Code::Unavailable,
+            Family::NotExecuted,
+            "not_leader",
+            "another node leads this shard; nothing was done, ask that one",
+        );
+        error.detail.leader_node = node;
+        error
+    }
+
     pub(crate) fn unavailable(why: impl Into<String>, retry_after: Duration) -> Self {
         let mut error = Self::new(Code::Unavailable, Family::NotExecuted, "service_unavailable", why);
         error.detail.retry_after_ms = millis(retry_after);
@@ -161,7 +173,11 @@ impl From<Rejection> for CallError {
 impl From<Unavailable> for CallError {
     fn from(unavailable: Unavailable) -> Self {
         let retry_after = match &unavailable {
+            Unavailable::NotLeader { hint } => return Self::not_leader(hint.node),
+            // Whoever leads next is in office within moments, here or elsewhere.
+            Unavailable::ShuttingDown => return Self::not_leader(0),
             Unavailable::Overloaded { retry_after } => (*retry_after).min(Duration::from_secs(5)),
+            Unavailable::NoQuorum => Duration::from_millis(50),
             _ => Duration::from_millis(500),
         };
         Self::unavailable(format!("{unavailable}; nothing was done, try again"), retry_after)

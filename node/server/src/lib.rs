@@ -5,6 +5,7 @@
 
 mod background;
 mod call;
+mod cluster;
 mod embed;
 mod engine;
 mod error;
@@ -12,10 +13,12 @@ mod indexing;
 mod node;
 mod plan;
 mod rpc;
+mod start;
 mod status;
 
+pub use cluster::{Dial, DialError, JoinError, JoinRequest, NoPeers, join};
 pub use engine::EngineOptions;
-pub use node::{Node, NodeOptions, NodeServices, StartError};
+pub use node::{ClusterOrigin, Node, NodeOptions, NodeServices, StartError};
 pub use status::{Check, NodeStatus, ShardSummary};
 pub use waggle_shard::Settings;
 pub use waggle_store::{Identity, OpenError, Start, StoreOptions};

@@ -1,50 +1,42 @@
 //! Starting and stopping a node.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use waggle_config::runtime::clock::Clock;
-use waggle_memory::command::Command;
-use waggle_memory::id::{Principal, TenantId};
+use waggle_config::runtime::tasks::{Reason, Tasks};
+use waggle_memory::id::TenantId;
 use waggle_memory::meta::{Placement, ShardId};
-use waggle_memory::rank::Tuning;
 use waggle_memory::tables::typed;
-use waggle_memory::time::Millis;
+use waggle_proto::wire::cluster_service_server::ClusterServiceServer;
 use waggle_proto::wire::history_service_server::HistoryServiceServer;
 use waggle_proto::wire::insight_service_server::{InsightService, InsightServiceServer};
 use waggle_proto::wire::memory_service_server::MemoryServiceServer;
 use waggle_proto::wire::meta_service_server::MetaServiceServer;
 use waggle_proto::wire::transcript_service_server::TranscriptServiceServer;
 use waggle_proto::wire::transfer_service_server::TransferServiceServer;
-use waggle_recall::cache::IndexCache;
-use waggle_recall::encoder::{DIMENSIONS, Encoder, EncoderPool};
-use waggle_shard::{Config, Member, NoRemote, Origin, Ports, Proposal, ReplicaConfig, Settings, Shards};
-use waggle_store::{Database, Identity, OpenError, RaftStore, StoreOptions};
+use waggle_shard::Settings;
+use waggle_store::{Identity, OpenError, StoreOptions};
 
 use crate::background;
-use crate::embed::Embedder;
+use crate::cluster::{self, Dial, Incoming, PEER_BYTES_MAX};
 use crate::engine::{self, Engine, EngineOptions};
-use crate::indexing::IndexObserver;
-use crate::rpc::{HistoryCalls, InsightCalls, MemoryCalls, MetaCalls, TopicCache, TranscriptCalls, TransferCalls};
+use crate::rpc::{ClusterCalls, HistoryCalls, InsightCalls, MemoryCalls, MetaCalls, TranscriptCalls, TransferCalls};
+use crate::start::{self, Started};
 use crate::status::{self, NodeStatus};
 
 /// Largest gRPC message: the largest call is a turn of 2 MiB, the largest answer 200 memories and 200 turns.
 const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Exports at once.
-const EXPORTS_MAX: usize = 4;
-/// Texts that may wait for the encoder.
-const ENCODER_QUEUE_MAX: usize = 4_096;
 /// Tenants announced to the task of late vectors and not yet looked at.
 const ANNOUNCED_MAX: usize = 1_024;
 
 /// What a node is started with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NodeOptions {
     /// Where it keeps everything.
     pub data_dir: PathBuf,
@@ -52,14 +44,47 @@ pub struct NodeOptions {
     pub store: StoreOptions,
     /// Whose data it is.
     pub identity: Identity,
-    /// Data shards to create when the cluster is new.
-    pub shard_count: u32,
-    /// No start of this node was ever completed: shards that are empty begin. Later an empty shard is lost data.
-    pub first_start: bool,
+    /// Where it keeps what it knows of the cluster.
+    pub cluster_dir: PathBuf,
+    /// How it came into the cluster.
+    pub origin: ClusterOrigin,
+    /// Where others reach it, host:port; empty in a cluster of one process.
+    pub address: String,
+    /// What fails together with it; may be empty.
+    pub zone: String,
+    /// Drawn when its data directory was made.
+    pub incarnation: [u8; 16],
+    /// The way to other nodes.
+    pub dial: Arc<dyn Dial>,
     /// Settings of consensus.
     pub raft: Settings,
     /// Sizes and times.
     pub engine: EngineOptions,
+}
+
+impl fmt::Debug for NodeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeOptions")
+            .field("identity", &self.identity)
+            .field("data_dir", &self.data_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a node came into its cluster. Only a node that was here before may have replicas, and then it must have them.
+#[derive(Clone, Debug)]
+pub enum ClusterOrigin {
+    /// The cluster begins with this node, and no start of it was ever completed.
+    New {
+        /// Data shards.
+        shard_count: u32,
+        /// Replicas that each shard is to have as soon as there are nodes for them.
+        replication: u32,
+    },
+    /// It has just joined a cluster, and no start of it was ever completed.
+    Joined(Box<Placement>),
+    /// It was here before.
+    Known,
 }
 
 /// Why a node did not start.
@@ -74,6 +99,9 @@ pub enum StartError {
     /// Stored rows cannot be read.
     #[error("read the state at start: {0}")]
     Fault(#[from] waggle_store::Fault),
+    /// What this node keeps of the cluster.
+    #[error("what this node knows of its cluster: {0}")]
+    Cluster(String),
     /// The first entry of the cluster was not accepted.
     #[error("initialise the cluster: {0}")]
     Init(String),
@@ -82,8 +110,11 @@ pub enum StartError {
 /// A running node.
 pub struct Node {
     engine: Arc<Engine>,
+    incoming: Arc<Incoming>,
     stop: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
+    /// Streams to other nodes.
+    streams: Tasks,
 }
 
 /// The gRPC services of a node.
@@ -95,9 +126,19 @@ pub struct NodeServices {
     meta: MetaCalls,
     transfer: TransferCalls,
     transcripts: TranscriptCalls,
+    cluster: ClusterCalls,
 }
 
 impl NodeServices {
+    /// ClusterService with our message limits: for nodes only.
+    pub fn cluster(
+        &self,
+    ) -> ClusterServiceServer<impl waggle_proto::wire::cluster_service_server::ClusterService + use<>> {
+        ClusterServiceServer::new(self.cluster.clone())
+            .max_decoding_message_size(PEER_BYTES_MAX)
+            .max_encoding_message_size(PEER_BYTES_MAX)
+    }
+
     /// TransferService with our message limits.
     pub fn transfer(
         &self,
@@ -148,14 +189,20 @@ impl NodeServices {
 }
 
 impl Node {
-    /// Opens the data, starts the replicas, waits until every shard has a leader and everything acknowledged is applied.
+    /// Opens the data and starts the replicas. With one voter, waits until every shard leads and everything acknowledged is
+    /// applied; with several the others may be away, and [`Self::status`] says what is missing.
     pub async fn start(options: NodeOptions, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
-        let engine = start_engine(options, clock).await?;
+        let Started {
+            engine,
+            observer,
+            keeper,
+            streams,
+        } = start::start(options, clock).await?;
         let stop = CancellationToken::new();
-        let (engine, observer) = engine;
         let (announce, announced) = mpsc::channel(ANNOUNCED_MAX);
         observer.announce_late_vectors(announce);
         let waiting = waiting_at_start(&engine)?;
+        let incoming = Arc::clone(&keeper.incoming);
         let tasks = vec![
             owned(background::late_vectors(
                 Arc::clone(&engine),
@@ -165,8 +212,20 @@ impl Node {
             )),
             owned(background::expire_requests(Arc::clone(&engine), stop.clone())),
             owned(background::gauges(Arc::clone(&engine), stop.clone())),
+            owned(cluster::keep(Arc::new(keeper), stop.clone())),
         ];
-        Ok(Self { engine, stop, tasks })
+        Ok(Self {
+            engine,
+            incoming,
+            stop,
+            tasks,
+            streams,
+        })
+    }
+
+    /// Hands every shard that this node leads to another node, as far as there is one. Gives how many stayed.
+    pub async fn hand_over(&self) -> usize {
+        cluster::hand_over_all(&self.engine).await
     }
 
     /// The gRPC services.
@@ -189,6 +248,10 @@ impl Node {
             },
             transcripts: TranscriptCalls {
                 engine: Arc::clone(&self.engine),
+            },
+            cluster: ClusterCalls {
+                engine: Arc::clone(&self.engine),
+                incoming: Arc::clone(&self.incoming),
             },
         }
     }
@@ -223,6 +286,10 @@ impl Node {
             }
         }
         self.engine.embedder.shutdown();
+        self.streams.stop_because(Reason::Asked);
+        if !self.streams.finish(time_max).await {
+            return Err("a stream to another node did not end".to_owned());
+        }
         match Arc::try_unwrap(self.engine) {
             Ok(engine) => {
                 let Engine { shards, storage, .. } = engine;
@@ -251,146 +318,6 @@ fn owned(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(task)
 }
 
-async fn start_engine(
-    options: NodeOptions,
-    clock: Arc<dyn Clock>,
-) -> Result<(Arc<Engine>, Arc<IndexObserver>), StartError> {
-    let NodeOptions {
-        data_dir,
-        store,
-        identity,
-        shard_count,
-        first_start,
-        raft,
-        engine: engine_options,
-    } = options;
-    let opening = tokio::task::spawn_blocking(move || Database::open(&data_dir, &store));
-    let (database, embedder) = tokio::join!(opening, start_encoder(&engine_options));
-    let database = database.map_err(|join| StartError::Init(join.to_string()))??;
-    let indexes = Arc::new(IndexCache::new(
-        embedder.model(),
-        DIMENSIONS,
-        engine_options.index_bytes_max,
-    ));
-    let observer = Arc::new(IndexObserver::new(Arc::clone(&indexes), Arc::clone(&database)));
-
-    let placement = match database.read(ShardId::META, typed::placement)? {
-        Some(placement) => placement,
-        // Nothing is stored yet: the first start, or one that ended before its first entry was applied.
-        None => Placement::initial(identity.cluster, identity.node, shard_count),
-    };
-    let members = BTreeMap::from([(
-        identity.node.0,
-        Member {
-            node: identity.node.0,
-            address: String::new(),
-        },
-    )]);
-    let hosted = placement
-        .shards
-        .iter()
-        .filter(|(_, nodes)| nodes.contains(&identity.node))
-        .map(|(shard, _)| *shard);
-    let replicas = std::iter::once(ShardId::META)
-        .chain(hosted)
-        .map(|shard| ReplicaConfig {
-            shard,
-            // One node: the replica of every shard has the number of the node. More nodes take numbers from the meta
-            // shard's log.
-            replica: identity.node.0,
-            origin: if first_start {
-                Origin::New {
-                    members: members.clone(),
-                }
-            } else {
-                Origin::Known
-            },
-        })
-        .collect();
-    let storage = RaftStore::start(Arc::clone(&database), Box::new(end_process))?;
-    let ports = Ports {
-        storage: Arc::clone(&storage),
-        wire: Arc::new(NoRemote),
-        observer: Arc::clone(&observer) as _,
-        clock: Arc::new(StampClock(Arc::clone(&clock))),
-    };
-    let shards = Shards::start(
-        Config {
-            replicas,
-            settings: raft,
-        },
-        ports,
-    )
-    .await?;
-    shards.wait_ready(Duration::from_secs(60)).await?;
-    init_cluster(&shards, &placement).await?;
-    let reads = Arc::new(Semaphore::new(engine_options.reads_max.max(1)));
-    let engine = Engine {
-        node: identity.node,
-        shards,
-        storage,
-        database,
-        placement: ArcSwap::from_pointee(placement),
-        indexes,
-        embedder,
-        clock,
-        tuning: Tuning::default(),
-        topics: TopicCache::new(),
-        options: engine_options,
-        reads,
-        exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
-    };
-    Ok((Arc::new(engine), observer))
-}
-
-/// The first entry of a cluster; on every later start it changes nothing.
-async fn init_cluster(shards: &Shards, placement: &Placement) -> Result<(), StartError> {
-    let Some(meta) = shards.get(ShardId::META) else {
-        return Err(StartError::Init(
-            "this node holds no replica of the meta shard".to_owned(),
-        ));
-    };
-    let proposal = Proposal {
-        principal: Principal("system".to_owned()),
-        request: None,
-        command: Command::InitCluster(placement.clone()),
-    };
-    let proposed = meta
-        .propose(proposal, Duration::from_secs(30))
-        .await
-        .map_err(|error| StartError::Init(error.to_string()))?;
-    match proposed.outcome {
-        waggle_memory::outcome::Outcome::Rejected(rejection) => Err(StartError::Init(rejection.to_string())),
-        _ => Ok(()),
-    }
-}
-
-/// Without a usable model the node starts all the same and says "lexical only"; nothing is ever embedded with noise.
-async fn start_encoder(options: &EngineOptions) -> Embedder {
-    let (threads, wait_max) = (options.encoder_threads, options.embed_wait_max);
-    let loaded = tokio::task::spawn_blocking(Encoder::embedded).await;
-    match loaded {
-        Ok(Ok(encoder)) => {
-            let (model, kernel) = (encoder.model_id().to_owned(), encoder.kernel().to_string());
-            tracing::info!(model, kernel, threads, "encoder ready");
-            Embedder::new(
-                EncoderPool::start(Arc::new(encoder), threads, ENCODER_QUEUE_MAX),
-                model,
-                kernel,
-                wait_max,
-            )
-        }
-        Ok(Err(error)) => {
-            tracing::error!(%error, "no embedding model: recall works by words only");
-            Embedder::lexical_only()
-        }
-        Err(error) => {
-            tracing::error!(%error, "loading the embedding model failed: recall works by words only");
-            Embedder::lexical_only()
-        }
-    }
-}
-
 /// Tenants with items that a former process left without a vector.
 fn waiting_at_start(engine: &Engine) -> Result<Vec<(ShardId, TenantId)>, StartError> {
     let mut waiting = Vec::new();
@@ -406,19 +333,4 @@ fn waiting_at_start(engine: &Engine) -> Result<Vec<(ShardId, TenantId)>, StartEr
         }
     }
     Ok(waiting)
-}
-
-/// After a failed synced write nobody knows what is on the disk: going on could lose what was acknowledged.
-fn end_process(fault: &waggle_store::Fault) {
-    tracing::error!(%fault, "a synced write failed; the process ends, and the next start replays what is on the disk");
-    std::process::abort();
-}
-
-/// Wall time for stamps, from the clock of the node.
-struct StampClock(Arc<dyn Clock>);
-
-impl waggle_shard::Clock for StampClock {
-    fn now(&self) -> Millis {
-        self.0.wall()
-    }
 }

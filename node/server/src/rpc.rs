@@ -2,6 +2,7 @@
 
 mod canonicalize;
 mod clear;
+mod cluster;
 mod conflicts;
 mod decompose;
 mod delete;
@@ -13,6 +14,7 @@ mod history;
 mod hits;
 mod meta;
 mod observe;
+mod placement;
 mod prime;
 mod query;
 mod related;
@@ -47,6 +49,7 @@ use waggle_proto::wire::{
 };
 
 use crate::engine::Engine;
+pub(crate) use cluster::ClusterCalls;
 pub(crate) use meta::MetaCalls;
 pub(crate) use topics::TopicCache;
 pub(crate) use transfer::TransferCalls;

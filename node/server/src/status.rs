@@ -1,6 +1,7 @@
 //! How the node stands, for health checks, `waggle status` and the metrics.
 
 use waggle_memory::meta::{NodeId, ShardId};
+use waggle_proto::wire;
 use waggle_shard::Role;
 
 use crate::engine::Engine;
@@ -35,6 +36,51 @@ pub struct ShardSummary {
     pub applied_index: u64,
     /// Why the replica has halted.
     pub halted: Option<String>,
+    /// Everything else that consensus says.
+    pub consensus: waggle_shard::Status,
+    /// What the leader knows of each other member.
+    pub followers: std::collections::BTreeMap<u64, waggle_shard::Follower>,
+}
+
+impl ShardSummary {
+    /// As it travels.
+    pub(crate) fn to_wire(&self) -> wire::ShardStatus {
+        let status = &self.consensus;
+        wire::ShardStatus {
+            shard: self.shard.0,
+            is_leader: self.is_leader,
+            term: self.term,
+            last_log_index: self.last_log_index,
+            committed_index: self.committed_index,
+            applied_index: self.applied_index,
+            replica: status.replica,
+            role: role(status.role).to_owned(),
+            leader_node: status.leader.as_ref().map_or(0, |(_, member)| member.node),
+            voters: status.voters.clone(),
+            members: status
+                .members
+                .iter()
+                .map(|(replica, member)| wire::ShardMember {
+                    replica: *replica,
+                    node: member.node,
+                    matched_index: self.followers.get(replica).and_then(|follower| follower.matched),
+                })
+                .collect(),
+            snapshot_index: status.snapshot_index.unwrap_or(0),
+            purged_index: status.purged_index.unwrap_or(0),
+            halted: self.halted.clone().unwrap_or_default(),
+        }
+    }
+}
+
+const fn role(role: Role) -> &'static str {
+    match role {
+        Role::Learner => "learner",
+        Role::Follower => "follower",
+        Role::Candidate => "candidate",
+        Role::Leader => "leader",
+        Role::Stopped => "stopped",
+    }
 }
 
 /// How a node stands.
@@ -128,6 +174,7 @@ pub(crate) fn of(engine: &Engine) -> NodeStatus {
     let shards = engine
         .shards
         .handles()
+        .into_iter()
         .map(|handle| {
             let status = handle.status();
             ShardSummary {
@@ -138,7 +185,9 @@ pub(crate) fn of(engine: &Engine) -> NodeStatus {
                 last_log_index: status.last_index.unwrap_or(0),
                 committed_index: status.committed_index.unwrap_or(0),
                 applied_index: status.applied_index.unwrap_or(0),
-                halted: status.halted,
+                halted: status.halted.clone(),
+                followers: handle.followers(),
+                consensus: status,
             }
         })
         .collect();

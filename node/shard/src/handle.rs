@@ -71,6 +71,8 @@ pub struct Status {
     pub purged_index: Option<u64>,
     /// Voters, in a joint configuration those of both.
     pub voters: Vec<ReplicaId>,
+    /// A change of the voters is in progress.
+    pub is_joint: bool,
     /// Everybody.
     pub members: BTreeMap<ReplicaId, Member>,
     /// Proposals in flight.
@@ -120,6 +122,16 @@ impl ShardHandle {
     /// The shard.
     pub fn shard(&self) -> ShardId {
         self.inner.shard
+    }
+
+    /// The replica.
+    pub fn replica(&self) -> ReplicaId {
+        self.inner.replica
+    }
+
+    /// Whether this replica leads, as far as it knows.
+    pub fn leads(&self) -> bool {
+        self.inner.raft.is_leader()
     }
 
     /// Replicates and applies a command. Dropping the call, like its deadline, leaves the outcome unknown.
@@ -204,6 +216,8 @@ impl ShardHandle {
             snapshot_index: index(metrics.snapshot),
             purged_index: index(metrics.purged),
             voters: membership.voter_ids().collect(),
+            is_joint: membership.get_joint_config().len() > 1
+                || metrics.membership_config != metrics.committed_membership_config,
             members: membership
                 .nodes()
                 .map(|(replica, member)| (*replica, member.clone()))

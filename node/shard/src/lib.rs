@@ -8,6 +8,7 @@ mod codec;
 mod error;
 mod handle;
 mod machine;
+mod membership;
 mod message;
 mod network;
 mod ports;
@@ -25,6 +26,7 @@ pub use codec::{
 pub use error::{Fault, Indeterminate, ProposeError, ShutdownTimeout, StartError, Unavailable};
 pub use handle::{Proposed, ReadPoint, Role, ShardHandle, Status};
 pub use machine::{Machine, Services};
+pub use membership::Follower;
 pub use ports::{
     ApplyObserver, CallKind, Clock, Frame, NoObserver, NoRemote, SnapshotFiles, StateStore, Storage, Target,
     Transaction, Wire, WireError,

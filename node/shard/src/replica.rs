@@ -6,8 +6,8 @@
 //! serve a state from before the crash.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -79,13 +79,36 @@ pub struct Ports<S> {
     pub clock: Arc<dyn Clock>,
 }
 
-/// The running replicas of a node.
+impl<S> Clone for Ports<S> {
+    fn clone(&self) -> Self {
+        Self {
+            storage: Arc::clone(&self.storage),
+            wire: Arc::clone(&self.wire),
+            observer: Arc::clone(&self.observer),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+}
+
+/// The running replicas of a node. Which they are changes while it runs: [`Self::add`], [`Self::remove`].
 pub struct Shards {
-    handles: BTreeMap<ShardId, ShardHandle>,
+    handles: Arc<RwLock<BTreeMap<ShardId, ShardHandle>>>,
     /// Ends with this.
     sampler: JoinSet<()>,
     services: Services,
+    settings: Arc<Settings>,
     apply_thread: JoinHandle<()>,
+}
+
+type Handles = BTreeMap<ShardId, ShardHandle>;
+
+/// A map of handles is whole whoever panicked beside it.
+fn reading(handles: &RwLock<Handles>) -> RwLockReadGuard<'_, Handles> {
+    handles.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn writing(handles: &RwLock<Handles>) -> RwLockWriteGuard<'_, Handles> {
+    handles.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shards {
@@ -108,11 +131,15 @@ impl Shards {
         }
         let span = tracing::info_span!("shard_sampler");
         let mut sampler = JoinSet::new();
-        sampler.spawn(telemetry::sample(handles.values().cloned().collect()).instrument(span));
+        let handles = Arc::new(RwLock::new(handles));
+        let sampled = Arc::clone(&handles);
+        let all = move || reading(&sampled).values().cloned().collect();
+        sampler.spawn(telemetry::sample(all).instrument(span));
         let shards = Self {
             handles,
             sampler,
             services,
+            settings,
             apply_thread,
         };
         match failure {
@@ -126,21 +153,45 @@ impl Shards {
     }
 
     /// The replica of a shard, if this node holds one.
-    pub fn get(&self, shard: ShardId) -> Option<&ShardHandle> {
-        self.handles.get(&shard)
+    pub fn get(&self, shard: ShardId) -> Option<ShardHandle> {
+        reading(&self.handles).get(&shard).cloned()
     }
 
     /// All replicas by shard.
-    pub fn handles(&self) -> impl Iterator<Item = &ShardHandle> {
-        self.handles.values()
+    pub fn handles(&self) -> Vec<ShardHandle> {
+        reading(&self.handles).values().cloned().collect()
+    }
+
+    /// Opens and starts one more replica. One that runs already is a success.
+    pub async fn add<S: Storage>(&self, replica: ReplicaConfig, ports: &Ports<S>) -> Result<(), StartError> {
+        if self.get(replica.shard).is_some() {
+            return Ok(());
+        }
+        let handle = start_replica(replica, &self.settings, ports, &self.services).await?;
+        writing(&self.handles).insert(handle.shard(), handle);
+        Ok(())
+    }
+
+    /// Stops a replica; its data stay. One that does not run is a success.
+    pub async fn remove(&self, shard: ShardId, within: Duration) -> Result<(), ShutdownTimeout> {
+        let Some(handle) = writing(&self.handles).remove(&shard) else {
+            return Ok(());
+        };
+        handle.close();
+        match timeout(within, handle.raft().shutdown()).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(ShutdownTimeout {
+                held_up_by: vec![shard.to_string()],
+            }),
+        }
     }
 
     /// Waits until every shard has a leader, and, where that is this node, until it has applied all that was ever
     /// acknowledged.
     pub async fn wait_ready(&self, within: Duration) -> Result<(), StartError> {
         let deadline = Instant::now() + within;
-        let waiting = self.handles.values().map(|handle| async move {
-            timeout_at(deadline, has_leader(handle))
+        let waiting = self.handles().into_iter().map(|handle| async move {
+            timeout_at(deadline, has_leader(&handle))
                 .await
                 .map_err(|_| StartError::NotReady {
                     shard: handle.shard().to_string(),
@@ -154,9 +205,10 @@ impl Shards {
     /// store is closed by its owner afterwards.
     pub async fn shutdown(self, within: Duration) -> Result<(), ShutdownTimeout> {
         let deadline = Instant::now() + within;
-        self.handles.values().for_each(ShardHandle::close);
+        let handles = self.handles();
+        handles.iter().for_each(ShardHandle::close);
         drop(self.sampler);
-        let stopping = self.handles.values().map(|handle| async move {
+        let stopping = handles.iter().map(|handle| async move {
             timeout_at(deadline, handle.raft().shutdown())
                 .await
                 .err()
@@ -164,7 +216,7 @@ impl Shards {
         });
         let mut held_up_by: Vec<String> = join_all(stopping).await.into_iter().flatten().collect();
         // State machines drop their way to the apply thread as they end; ours is the last.
-        drop((self.handles, self.services));
+        drop((self.handles, handles, self.services));
         let thread = self.apply_thread;
         let joined = tokio::task::spawn_blocking(move || thread.join());
         if timeout_at(deadline, joined).await.is_err() {
@@ -217,6 +269,8 @@ async fn start_replica<S: Storage>(
             });
         }
         (true, Origin::Joining) => {}
+        // What a joining replica has received so far may not name it yet.
+        (false, Origin::Joining) => {}
         (false, _) => {
             if !is_member(&raft, replica).await.map_err(&consensus_error)? {
                 stop(&raft).await;

@@ -29,14 +29,14 @@ pub(crate) fn proposal_failed(reason: &'static str) {
 }
 
 /// Refreshes the gauges of all replicas until it is aborted, and reports each halted replica once.
-pub(crate) async fn sample(handles: Vec<ShardHandle>) {
+pub(crate) async fn sample(all: impl Fn() -> Vec<ShardHandle>) {
     let mut leaders: BTreeMap<ShardId, Option<u64>> = BTreeMap::new();
     let mut halted: Vec<ShardId> = Vec::new();
     let mut ticks = tokio::time::interval(SAMPLE_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         ticks.tick().await;
-        for handle in &handles {
+        for handle in all() {
             let status = handle.status();
             let label = status.shard.to_string();
             metrics::gauge!("waggle_raft_has_leader", "shard" => label.clone()).set(flag(status.leader.is_some()));

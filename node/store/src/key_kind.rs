@@ -112,6 +112,7 @@ key_kinds! {
     TenantInfo = 4 in State holds TenantInfo;
     ApiKey = 5 in State holds ApiKey;
     KeyOfTenant = 6 in Index holds Mark;
+    JoinToken = 7 in State holds JoinToken;
 
     // Rows of one tenant.
     State = 32 in State holds State;
@@ -147,6 +148,7 @@ impl KeyKind {
             Key::Shard(ShardKey::TenantInfo(_)) => Self::TenantInfo,
             Key::Shard(ShardKey::ApiKey(_)) => Self::ApiKey,
             Key::Shard(ShardKey::KeyOfTenant(..)) => Self::KeyOfTenant,
+            Key::Shard(ShardKey::JoinToken(_)) => Self::JoinToken,
             Key::Tenant(_, TenantKey::State) => Self::State,
             Key::Tenant(_, TenantKey::Memory(_)) => Self::Memory,
             Key::Tenant(_, TenantKey::Version(..)) => Self::Version,

@@ -123,7 +123,7 @@ impl Writer {
                 self.text(&request.0);
             }
             ShardKey::TenantInfo(tenant) => self.text(tenant.as_str()),
-            ShardKey::ApiKey(id) => self.text(&id.0),
+            ShardKey::ApiKey(id) | ShardKey::JoinToken(id) => self.text(&id.0),
             ShardKey::KeyOfTenant(tenant, id) => {
                 self.text(tenant.as_str());
                 self.text(&id.0);
@@ -267,6 +267,7 @@ impl Reader<'_> {
             KeyKind::TenantInfo => ShardKey::TenantInfo(self.tenant()?),
             KeyKind::ApiKey => ShardKey::ApiKey(KeyId(self.text()?)),
             KeyKind::KeyOfTenant => ShardKey::KeyOfTenant(self.tenant()?, KeyId(self.text()?)),
+            KeyKind::JoinToken => ShardKey::JoinToken(KeyId(self.text()?)),
             _ => return Err(MalformedKey("a tenant's kind among rows of the shard")),
         })
     }

@@ -76,6 +76,17 @@ impl RaftStore {
         }
     }
 
+    /// Lets go of the log of a replica that has stopped, and removes its snapshots. Blocking.
+    pub fn forget(&self, shard: ShardId) {
+        self.logs.0.lock().remove(&shard);
+        let snapshots = snapshot::directory(&self.database, shard);
+        if let Err(error) = std::fs::remove_dir_all(&snapshots)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, path = %snapshots.display(), "the snapshots of a former replica stay");
+        }
+    }
+
     /// Makes a snapshot the state of a shard that has no data on this node yet, so that a replica can start from it.
     /// For restoring a backup and for tests; replicas that run receive snapshots through consensus. Blocking.
     pub fn restore_from(&self, shard: ShardId, directory: &Path) -> Result<Position, Fault> {

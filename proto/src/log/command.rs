@@ -2,14 +2,14 @@
 
 use waggle_memory::clear::Clear;
 use waggle_memory::command::{
-    AttachVectors, Canonicalize, Command, DedupReason, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan,
+    AttachVectors, Canonicalize, Command, DedupReason, Entry, JoinNode, LateVector, NewEvidence, NewLink, NewMemory, NewSpan,
     NewTurn, Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::handoff::{RememberMessages, StoreMessages};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, Principal, RequestId, TurnId};
 use waggle_memory::import::ImportRecords;
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
-use waggle_memory::meta::{ApiKey, KeyId, Placement, Tenant};
+use waggle_memory::meta::{ApiKey, JoinToken, KeyId, Placement, Tenant};
 use waggle_memory::time::Millis;
 
 use super::generated as pb;
@@ -72,6 +72,9 @@ fn command_to_message(command: &Command) -> pb::entry::Command {
         Command::Clear(clear) => Case::Clear(clear.to_message()),
         Command::ExpireRequests { before } => Case::ExpireRequests(pb::ExpireRequests { before: before.0 }),
         Command::InitCluster(placement) => Case::InitCluster(placement.to_message()),
+        Command::ChangePlacement(placement) => Case::ChangePlacement(placement.to_message()),
+        Command::CreateJoinToken(token) => Case::CreateJoinToken(token.to_message()),
+        Command::JoinNode(join) => Case::JoinNode(join.to_message()),
         Command::CreateTenant(tenant) => Case::CreateTenant(tenant.to_message()),
         Command::CreateKey(key) => Case::CreateKey(key.to_message()),
         Command::RevokeKey { id, of_tenant } => Case::RevokeKey(pb::RevokeKey {
@@ -106,6 +109,9 @@ fn command_from_message(case: pb::entry::Command) -> Result<Command, Malformed> 
             before: Millis(m.before),
         },
         Case::InitCluster(m) => Command::InitCluster(Placement::from_message(m)?),
+        Case::ChangePlacement(m) => Command::ChangePlacement(Placement::from_message(m)?),
+        Case::CreateJoinToken(m) => Command::CreateJoinToken(JoinToken::from_message(m)?),
+        Case::JoinNode(m) => Command::JoinNode(Box::new(JoinNode::from_message(m)?)),
         Case::CreateTenant(m) => Command::CreateTenant(Tenant::from_message(m)?),
         Case::CreateKey(m) => Command::CreateKey(ApiKey::from_message(m)?),
         Case::RevokeKey(m) => Command::RevokeKey {

@@ -4,7 +4,7 @@ use waggle_memory::change::Change;
 use waggle_memory::handoff::Message;
 use waggle_memory::id::{LinkId, MemoryId, TurnId};
 use waggle_memory::memory::{Evidence, Memory, Tombstone, Vector, Version};
-use waggle_memory::meta::{ApiKey, Placement, Tenant};
+use waggle_memory::meta::{ApiKey, JoinToken, Placement, Tenant};
 use waggle_memory::tables::{RequestRow, Row};
 use waggle_memory::time::{Millis, Stamp};
 use waggle_memory::transcript::{Agent, Project, Session, TenantState, Turn};
@@ -26,6 +26,7 @@ impl Persisted for Row {
             Self::Placement(row) => Case::Placement(row.to_message()),
             Self::TenantInfo(row) => Case::TenantInfo(row.to_message()),
             Self::ApiKey(row) => Case::ApiKey(row.to_message()),
+            Self::JoinToken(row) => Case::JoinToken(row.to_message()),
             Self::State(row) => Case::State(row.to_message()),
             Self::Memory(row) => Case::Memory(row.to_message()),
             Self::Version(row) => Case::Version(row.to_message()),
@@ -61,6 +62,7 @@ impl Persisted for Row {
             Case::Placement(m) => Self::Placement(Placement::from_message(m)?),
             Case::TenantInfo(m) => Self::TenantInfo(Tenant::from_message(m)?),
             Case::ApiKey(m) => Self::ApiKey(ApiKey::from_message(m)?),
+            Case::JoinToken(m) => Self::JoinToken(JoinToken::from_message(m)?),
             Case::State(m) => Self::State(TenantState::from_message(m)?),
             Case::Memory(m) => Self::Memory(Box::new(Memory::from_message(m)?)),
             Case::Version(m) => Self::Version(Box::new(Version::from_message(m)?)),

@@ -25,6 +25,7 @@ row_kinds! {
     Placement "placement";
     TenantInfo "tenant";
     ApiKey "api key";
+    JoinToken "join token";
     State "tenant state";
     Memory "memory";
     Version "version";
@@ -53,6 +54,7 @@ impl RowKind {
             Row::Placement(_) => Self::Placement,
             Row::TenantInfo(_) => Self::TenantInfo,
             Row::ApiKey(_) => Self::ApiKey,
+            Row::JoinToken(_) => Self::JoinToken,
             Row::State(_) => Self::State,
             Row::Memory(_) => Self::Memory,
             Row::Version(_) => Self::Version,

@@ -2,7 +2,10 @@
 
 use waggle_memory::id::{LinkId, MemoryId, TenantId};
 use waggle_memory::memory::{Evidence, Memory};
-use waggle_memory::meta::{ApiKey, ClusterId, KeyId, KeyScopes, NodeId, Placement, ShardId, Slot};
+use waggle_memory::meta::{
+    ApiKey, ClusterId, KeyId, KeyScopes, NodeId, NodeInfo, NodeState, Placement, Replica, ReplicaState, ShardId,
+    ShardPlacement, Slot,
+};
 use waggle_memory::scope::Scope;
 use waggle_memory::time::Millis;
 
@@ -172,11 +175,22 @@ pub fn placement(placement: &Placement) -> wire::Placement {
         shards: placement
             .shards
             .iter()
-            .map(|(shard, nodes)| wire::ShardReplicas {
-                shard: shard.0,
-                nodes: nodes.iter().map(|node| node.0).collect(),
+            .map(|shard| wire::ShardReplicas {
+                shard: shard.shard.0,
+                replicas: shard
+                    .replicas
+                    .iter()
+                    .map(|replica| wire::Replica {
+                        id: replica.id,
+                        node: replica.node.0,
+                        state: replica.state.number().into(),
+                    })
+                    .collect(),
             })
             .collect(),
+        nodes: placement.nodes.iter().map(node_info).collect(),
+        replication: placement.replication,
+        next_replica: placement.next_replica,
     }
 }
 
@@ -193,9 +207,64 @@ pub fn placement_of(message: wire::Placement) -> Result<Placement, BadField> {
         shards: message
             .shards
             .into_iter()
-            .map(|shard| (ShardId(shard.shard), shard.nodes.into_iter().map(NodeId).collect()))
-            .collect(),
+            .map(|shard| {
+                let replicas = shard.replicas.into_iter().map(replica_of);
+                Ok(ShardPlacement {
+                    shard: ShardId(shard.shard),
+                    replicas: replicas.collect::<Result<_, BadField>>()?,
+                })
+            })
+            .collect::<Result<_, BadField>>()?,
+        nodes: message
+            .nodes
+            .into_iter()
+            .map(node_info_of)
+            .collect::<Result<_, BadField>>()?,
+        replication: message.replication,
+        next_replica: message.next_replica,
     })
+}
+
+fn replica_of(message: wire::Replica) -> Result<Replica, BadField> {
+    Ok(Replica {
+        id: message.id,
+        node: NodeId(message.node),
+        state: state("replica.state", message.state, ReplicaState::from_number)?,
+    })
+}
+
+fn state<T>(field: &'static str, number: u32, read: fn(u8) -> Option<T>) -> Result<T, BadField> {
+    let known = u8::try_from(number).ok().and_then(read);
+    known.ok_or_else(|| BadField::new(field, format!("{number} is not known")))
+}
+
+/// A node as it travels.
+pub fn node_info(node: &NodeInfo) -> wire::NodeInfo {
+    wire::NodeInfo {
+        id: node.id.0,
+        address: node.address.clone(),
+        zone: node.zone.clone(),
+        state: node.state.number().into(),
+        joined_at: node.joined_at.0,
+        incarnation: node.incarnation.to_vec(),
+    }
+}
+
+/// Reads a node.
+pub fn node_info_of(message: wire::NodeInfo) -> Result<NodeInfo, BadField> {
+    Ok(NodeInfo {
+        id: NodeId(message.id),
+        address: message.address,
+        zone: message.zone,
+        state: node_state_of(message.state)?,
+        joined_at: Millis(message.joined_at),
+        incarnation: sixteen("incarnation", &message.incarnation)?,
+    })
+}
+
+/// Reads the state of a node.
+pub fn node_state_of(number: u32) -> Result<NodeState, BadField> {
+    state("node.state", number, NodeState::from_number)
 }
 
 /// A key without its hash, as it travels.

@@ -2,7 +2,7 @@
 
 use waggle_memory::clear::{Clear, ClearPhase, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Canonicalize, Command, Entry, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
+    AttachVectors, Canonicalize, Command, Entry, JoinNode, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
     Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::handoff::{NewMessage, RememberMessages, StoreMessages};
@@ -15,7 +15,7 @@ use super::rows::DEDUP;
 use super::{Draw, Sort};
 
 /// Number of commands that [`Draw::command`] knows.
-pub const COMMANDS: usize = 17;
+pub const COMMANDS: usize = 20;
 
 const REMEMBER: usize = 0;
 
@@ -125,6 +125,13 @@ impl Draw {
                 from: self.unless_near(Self::clear_point),
                 rows_max: self.u32(),
             }),
+            17 => Command::ChangePlacement(self.placement()),
+            18 => Command::CreateJoinToken(self.join_token()),
+            19 => Command::JoinNode(Box::new(JoinNode {
+                node: self.node_info(),
+                token: KeyId(self.text()),
+                secret_hash: self.bytes::<32>().to_vec(),
+            })),
             _ => {
                 let turns = self.list(Self::turn_id);
                 let Command::Remember(mut remember) = self.command(REMEMBER) else {

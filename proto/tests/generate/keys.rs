@@ -63,12 +63,13 @@ impl Draw {
     }
 
     pub fn shard_key(&mut self) -> ShardKey {
-        match self.below(6) {
+        match self.below(7) {
             0 => ShardKey::LastStamp,
             1 => ShardKey::RequestAge(self.time(), self.tenant(), RequestId(self.near_text())),
             2 => ShardKey::Placement,
             3 => ShardKey::TenantInfo(self.tenant()),
             4 => ShardKey::ApiKey(KeyId(self.near_text())),
+            5 => ShardKey::JoinToken(KeyId(self.near_text())),
             _ => ShardKey::KeyOfTenant(self.tenant(), KeyId(self.near_text())),
         }
     }
@@ -115,6 +116,7 @@ impl Draw {
             Key::Shard(ShardKey::Placement) => Row::Placement(self.placement()),
             Key::Shard(ShardKey::TenantInfo(_)) => Row::TenantInfo(self.tenant_info()),
             Key::Shard(ShardKey::ApiKey(_)) => Row::ApiKey(self.api_key()),
+            Key::Shard(ShardKey::JoinToken(_)) => Row::JoinToken(self.join_token()),
             Key::Tenant(_, key) => match key {
                 TenantKey::State => Row::State(self.tenant_state()),
                 TenantKey::Memory(_) => Row::Memory(Box::new(self.memory())),

@@ -9,7 +9,10 @@ use waggle_memory::import::{ConflictReason, Counted, ImportConflict, Imported, R
 use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
 use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
-use waggle_memory::meta::{ApiKey, ClusterId, KeyId, KeyScopes, NodeId, Placement, ShardId, Tenant};
+use waggle_memory::meta::{
+    ApiKey, ClusterId, JoinToken, KeyId, KeyScopes, NodeId, NodeInfo, NodeState, Placement, Replica, ReplicaState, ShardId,
+    ShardPlacement, Tenant,
+};
 use waggle_memory::outcome::{Canonicalized, Outcome, Rejection, Remembered, StoredMemory};
 use waggle_memory::tables::{RequestRow, Row};
 use waggle_memory::transcript::{Agent, Counters, Project, Session, TenantState, Turn};
@@ -64,6 +67,7 @@ impl Draw {
             RowKind::Placement => Row::Placement(self.placement()),
             RowKind::TenantInfo => Row::TenantInfo(self.tenant_info()),
             RowKind::ApiKey => Row::ApiKey(self.api_key()),
+            RowKind::JoinToken => Row::JoinToken(self.join_token()),
             RowKind::State => Row::State(self.tenant_state()),
             RowKind::Memory => Row::Memory(Box::new(self.memory())),
             RowKind::Version => Row::Version(Box::new(self.version())),
@@ -284,7 +288,42 @@ impl Draw {
             cluster: ClusterId(self.bytes()),
             version: self.u64(),
             slots: self.list(|draw| ShardId(draw.u32())),
-            shards: self.list(|draw| (ShardId(draw.u32()), draw.list(|draw| NodeId(draw.u64())))),
+            shards: self.list(|draw| ShardPlacement {
+                shard: ShardId(draw.u32()),
+                replicas: draw.list(|draw| Replica {
+                    id: draw.u64(),
+                    node: NodeId(draw.u64()),
+                    state: draw.pick(&[ReplicaState::Joining, ReplicaState::Voting, ReplicaState::Leaving]),
+                }),
+            }),
+            nodes: self.list(Self::node_info),
+            replication: self.pick(&[1, 3, 5]),
+            next_replica: self.u64(),
+        }
+    }
+
+    pub fn node_info(&mut self) -> NodeInfo {
+        NodeInfo {
+            id: NodeId(self.u64()),
+            address: self.text(),
+            zone: self.text(),
+            state: self.pick(&[
+                NodeState::Active,
+                NodeState::Draining,
+                NodeState::Decommissioning,
+                NodeState::Gone,
+            ]),
+            joined_at: self.time(),
+            incarnation: self.bytes(),
+        }
+    }
+
+    pub fn join_token(&mut self) -> JoinToken {
+        JoinToken {
+            id: KeyId(self.text()),
+            secret_hash: self.bytes::<32>().to_vec(),
+            expires_at: self.time(),
+            used_by: self.maybe(|draw| NodeId(draw.u64())),
         }
     }
 

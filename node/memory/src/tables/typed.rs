@@ -9,7 +9,7 @@ use crate::id::{LinkId, MemoryId, MessageId, TenantId, TurnId};
 use crate::kind::Relationship;
 use crate::link::Link;
 use crate::memory::{Evidence, Memory, Tombstone, Vector, Version};
-use crate::meta::{ApiKey, KeyId, Placement, Tenant};
+use crate::meta::{ApiKey, JoinToken, KeyId, Placement, Tenant};
 use crate::scope::name_key;
 use crate::statement::Fingerprint;
 use crate::time::Stamp;
@@ -49,6 +49,11 @@ pub fn tenant_info(tables: &dyn ReadTables, tenant: &TenantId) -> Option<Tenant>
 /// An API key (meta shard).
 pub fn api_key(tables: &dyn ReadTables, id: &KeyId) -> Option<ApiKey> {
     row!(tables, Key::Shard(ShardKey::ApiKey(id.clone())), ApiKey)
+}
+
+/// A join token (meta shard).
+pub fn join_token(tables: &dyn ReadTables, id: &KeyId) -> Option<JoinToken> {
+    row!(tables, Key::Shard(ShardKey::JoinToken(id.clone())), JoinToken)
 }
 
 /// The rows of one tenant. There is no way to read a tenant's rows without naming the tenant (I-30).

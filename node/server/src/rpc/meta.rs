@@ -11,9 +11,10 @@ use waggle_memory::outcome::Outcome;
 use waggle_memory::tables::{Key, ReadTables, Row, ShardKey, typed};
 use waggle_proto::wire::meta_service_server::MetaService;
 use waggle_proto::wire::{
-    self, CreateKeyRequest, CreateTenantRequest, FindKeyReply, FindKeyRequest, GetPlacementRequest, KeyInfo,
+    self, CreateJoinTokenReply, CreateJoinTokenRequest, CreateKeyRequest, CreateTenantRequest, FindKeyReply, FindKeyRequest, GetPlacementRequest, KeyInfo,
     ListKeysReply, ListKeysRequest, ListTenantsReply, ListTenantsRequest, NodeStatusReply, NodeStatusRequest,
-    Placement, RevokeKeyRequest, ShardStatus, TenantInfo,
+    Placement, RevokeKeyRequest, SetNodeStateRequest, ShardDigestReply, ShardDigestRequest, TenantInfo,
+    TransferLeaderReply, TransferLeaderRequest, WatchPlacementRequest,
 };
 use waggle_shard::Proposal;
 
@@ -95,6 +96,42 @@ fn smallest_tenant() -> Result<TenantId, CallError> {
 impl MetaService for MetaCalls {
     async fn get_placement(&self, _: Request<GetPlacementRequest>) -> Result<Response<Placement>, Status> {
         Ok(Response::new(wire::placement(&self.engine.placement.load())))
+    }
+
+    type WatchPlacementStream = super::placement::Placements;
+
+    async fn watch_placement(
+        &self,
+        request: Request<WatchPlacementRequest>,
+    ) -> Result<Response<Self::WatchPlacementStream>, Status> {
+        let known = request.into_inner().known_version;
+        Ok(Response::new(super::placement::watch(&self.engine, known)))
+    }
+
+    async fn create_join_token(
+        &self,
+        request: Request<CreateJoinTokenRequest>,
+    ) -> Result<Response<CreateJoinTokenReply>, Status> {
+        let reply = super::placement::create_join_token(&self.engine, request.into_inner()).await?;
+        Ok(Response::new(reply))
+    }
+
+    async fn set_node_state(&self, request: Request<SetNodeStateRequest>) -> Result<Response<Placement>, Status> {
+        let reply = super::placement::set_node_state(&self.engine, request.into_inner()).await?;
+        Ok(Response::new(reply))
+    }
+
+    async fn transfer_leader(
+        &self,
+        request: Request<TransferLeaderRequest>,
+    ) -> Result<Response<TransferLeaderReply>, Status> {
+        let reply = super::placement::transfer_leader(&self.engine, request.into_inner()).await?;
+        Ok(Response::new(reply))
+    }
+
+    async fn shard_digest(&self, request: Request<ShardDigestRequest>) -> Result<Response<ShardDigestReply>, Status> {
+        let reply = super::placement::shard_digest(&self.engine, request.into_inner()).await?;
+        Ok(Response::new(reply))
     }
 
     async fn find_key(&self, request: Request<FindKeyRequest>) -> Result<Response<FindKeyReply>, Status> {
@@ -229,14 +266,7 @@ impl MetaService for MetaCalls {
             shards: status
                 .shards
                 .iter()
-                .map(|shard| ShardStatus {
-                    shard: shard.shard.0,
-                    is_leader: shard.is_leader,
-                    term: shard.term,
-                    last_log_index: shard.last_log_index,
-                    committed_index: shard.committed_index,
-                    applied_index: shard.applied_index,
-                })
+                .map(crate::status::ShardSummary::to_wire)
                 .collect(),
             disk_free_bytes: status.disk_free_bytes,
             disk_total_bytes: status.disk_total_bytes,

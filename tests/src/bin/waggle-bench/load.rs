@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use waggle_tests::machine::{cpu_seconds, millis, quantile, round};
 use waggle_tests::mcp::{Answer, Client};
 use waggle_tests::server::Dev;
 use waggle_tests::texts::{self, Dice};
 
-use crate::machine::{cpu_seconds, millis, quantile, round};
 use crate::report::Report;
 
 pub(crate) const PROJECT: &str = "bench";

@@ -4,7 +4,6 @@
 //! server share the machine, so absolute numbers belong to that machine; compare runs on the same one.
 
 mod load;
-mod machine;
 mod report;
 
 use std::env;
@@ -16,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use waggle_tests::machine::{disk_bytes, millis, resident_bytes};
 use waggle_tests::mcp::Client;
 use waggle_tests::server::Dev;
 use waggle_tests::texts;
 use waggle_tests::workspace;
 
 use crate::load::{Kind, Limit, Load, PROJECT, measure};
-use crate::machine::{disk_bytes, millis, resident_bytes};
 use crate::report::Report;
 
 /// Clients that bring a tenant to its size before anything is measured.
