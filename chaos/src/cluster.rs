@@ -39,6 +39,9 @@ pub struct Shape {
     pub gateways: u64,
     pub shards: u32,
     pub tenants: u32,
+    /// A bug that the nodes are started with, where the binary has bugs planted.
+    #[serde(skip)]
+    pub bug: Option<&'static str>,
     /// The node whose data lie on a file system of this many bytes of their own, so that it can be filled.
     pub small_disk: Option<(u64, u64)>,
 }
@@ -169,7 +172,8 @@ impl Cluster {
                     dial,
                 },
             )?;
-            let process = self.process("node", id);
+            let mut process = self.process("node", id);
+            process.set_variable("WAGGLE_PLANTED_BUG", self.shape.bug.map(str::to_owned));
             self.nodes.insert(id, Member { process, listen, admin });
         }
         for (id, listen, admin) in gateways {
@@ -419,6 +423,14 @@ impl Cluster {
         self.mount.as_ref().context("no node has a small disk")?.fill()
     }
 
+    /// Takes from a killed node what it did not sync; gives what that was.
+    pub async fn cut_power(&self, node: u64, garbage: bool) -> Result<String> {
+        let directory = self.root.join(format!("node-{node}/data/store")).display().to_string();
+        let mut arguments = vec![directory.as_str()];
+        arguments.extend(garbage.then_some("--garbage"));
+        run(&power_cutter(&self.binary), &self.root, &arguments, COMMAND_MAX).await
+    }
+
     pub fn free_disk(&self) -> Result<()> {
         self.mount.as_ref().context("no node has a small disk")?.free()
     }
@@ -464,6 +476,11 @@ fn voters(status: &Value) -> BTreeMap<String, usize> {
         }
     }
     voters
+}
+
+/// The program that knows the logs of a binary built with `planted-bugs`; it lies beside the binary.
+pub(crate) fn power_cutter(binary: &Path) -> PathBuf {
+    binary.with_file_name("waggle-power-cut")
 }
 
 pub fn http(longest: Duration) -> Result<reqwest::Client> {

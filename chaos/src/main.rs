@@ -12,6 +12,7 @@ use waggle_chaos::run::{Options, Report, run};
 const HELP: &str = "\
 usage: waggle-chaos --waggle BINARY [--seconds N] [--seed S] [--keep DIRECTORY] [--json]
                     [--nodes N] [--gateways N] [--shards N] [--tenants N] [--clients N] [--faults KIND,KIND]
+                    [--planted-bug apply-twice|skip-applied-id|ignore-dedupe|ack-before-sync]
 
 Starts a cluster of real processes on loopback, works on it as agents do, hurts it after a plan that follows from the
 seed, and judges what the clients saw. Ends with 0: no violation found; 1: a violation; 2: nobody can say.
@@ -103,6 +104,7 @@ fn settings(words: &[String]) -> Result<Settings> {
             "--shards" => options.shards = small()?,
             "--tenants" => options.tenants = small()?.max(1),
             "--clients" => options.clients = small()?,
+            "--planted-bug" => options.bug = Some(bug(value)?),
             "--faults" => options.kinds = value.split(',').map(kind).collect::<Result<_>>()?,
             _ => bail!("{word} is unknown: --help"),
         }
@@ -124,6 +126,12 @@ fn settings(words: &[String]) -> Result<Settings> {
         json,
         temporary,
     })
+}
+
+fn bug(text: &str) -> Result<&'static str> {
+    const BUGS: [&str; 4] = ["apply-twice", "skip-applied-id", "ignore-dedupe", "ack-before-sync"];
+    let known = BUGS.into_iter().find(|bug| *bug == text);
+    known.with_context(|| format!("there is no bug '{text}'; there are {}", BUGS.join(", ")))
 }
 
 /// The word of reports, with any of ` `, `-` and `_` between its parts.

@@ -18,6 +18,7 @@ pub enum Kind {
     KillLeader,
     KillMajority,
     KillAll,
+    PowerCut,
     Pause,
     PauseLeader,
     Restart,
@@ -37,11 +38,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::KillOne,
         Self::KillLeader,
         Self::KillMajority,
         Self::KillAll,
+        Self::PowerCut,
         Self::Pause,
         Self::PauseLeader,
         Self::Restart,
@@ -66,6 +68,7 @@ impl Kind {
             Self::KillLeader => "kill the leader",
             Self::KillMajority => "kill a majority",
             Self::KillAll => "kill all",
+            Self::PowerCut => "power cut",
             Self::Pause => "pause one",
             Self::PauseLeader => "pause the leader",
             Self::Restart => "restart one",
@@ -110,6 +113,10 @@ pub enum Fault {
         nodes: Vec<u64>,
     },
     KillLeader,
+    /// SIGKILL of all, and what was not synced is gone, or garbage.
+    PowerCut {
+        garbage: bool,
+    },
     /// SIGSTOP; SIGCONT at the end.
     Pause {
         node: u64,

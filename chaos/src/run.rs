@@ -39,6 +39,9 @@ pub struct Options {
     pub pace: Duration,
     /// Only these kinds of faults; all that work if it is empty.
     pub kinds: Vec<Kind>,
+    /// A bug that is put back, to see that it is found: `apply-twice`, `skip-applied-id`, `ignore-dedupe`,
+    /// `ack-before-sync`. Works on a binary that was built with the feature `planted-bugs`.
+    pub bug: Option<&'static str>,
 }
 
 impl Options {
@@ -55,6 +58,7 @@ impl Options {
             clients: 9,
             pace: Duration::from_millis(15),
             kinds: Vec::new(),
+            bug: None,
         }
     }
 }
@@ -85,6 +89,7 @@ pub async fn run(options: &Options) -> Result<Report> {
         gateways: options.gateways,
         shards: options.shards,
         tenants: options.tenants,
+        bug: options.bug,
         small_disk: small_disk.then_some((options.nodes, SMALL_DISK_BYTES)),
     };
     eprintln!("starting {} nodes and {} gateways", shape.nodes, shape.gateways);

@@ -207,7 +207,11 @@ pub fn gateway(raw: &Raw) -> Result<GatewayConfig, Problems> {
         log: log(&mut reader),
     };
     if config.nodes.is_empty() {
-        reader.conflict("gateway.nodes", "gateway.nodes is empty".to_owned(), "name one node or more");
+        reader.conflict(
+            "gateway.nodes",
+            "gateway.nodes is empty".to_owned(),
+            "name one node or more",
+        );
     }
     reader.loopback_only("gateway.admin_listen", config.admin_listen);
     reader.different(

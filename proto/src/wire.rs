@@ -9,7 +9,6 @@ mod generated {
 
 pub use convert::{
     BadField, key_info, key_of, link, link_id, memory, memory_id, node_info, node_info_of, node_state_of,
-    optional_memory_id, placement, placement_of, scope,
-    scope_of, short_hash,
+    optional_memory_id, placement, placement_of, scope, scope_of, short_hash,
 };
 pub use generated::*;

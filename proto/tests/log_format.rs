@@ -274,7 +274,11 @@ fn a_placement_from_before_there_were_several_nodes_is_read_as_one_node_with_eve
     assert_eq!(placement.next_replica, node.0 + 1);
     for (number, shard) in (0..).zip(&placement.shards) {
         assert_eq!(shard.shard.0, number, "the meta shard, and then the data shards");
-        let replicas: Vec<_> = shard.replicas.iter().map(|replica| (replica.id, replica.node)).collect();
+        let replicas: Vec<_> = shard
+            .replicas
+            .iter()
+            .map(|replica| (replica.id, replica.node))
+            .collect();
         assert_eq!(replicas, [(node.0, node)]);
     }
 }

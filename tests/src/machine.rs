@@ -59,7 +59,9 @@ pub fn sync_millis(folder: &Path, count: usize) -> Result<Vec<f64>> {
 /// The type of the file system that holds `folder`: on tmpfs a sync costs nothing.
 pub fn file_system(folder: &Path) -> Result<String> {
     let output = Command::new("stat").args(["-f", "-c", "%T"]).arg(folder).output();
-    Ok(String::from_utf8_lossy(&output.context("run stat")?.stdout).trim().to_owned())
+    Ok(String::from_utf8_lossy(&output.context("run stat")?.stdout)
+        .trim()
+        .to_owned())
 }
 
 /// What the files take on disk, holes not counted.

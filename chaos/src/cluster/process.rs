@@ -179,7 +179,7 @@ fn command(binary: &Path, home: &Path) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if (text.starts_with("WAGGLE_") && text != "WAGGLE_PLANTED_BUG") || text.starts_with("XDG_") {
+        if text.starts_with("WAGGLE_") || text.starts_with("XDG_") {
             command.env_remove(&name);
         }
     }

@@ -159,6 +159,20 @@ impl<'a> Nemesis<'a> {
                 }
             }
             Fault::KillLeader => self.cluster.node(leader.unwrap_or(1))?.process.kill_nine()?,
+            Fault::PowerCut { garbage } => {
+                let nodes: Vec<u64> = self.cluster.nodes.keys().copied().collect();
+                for &node in &nodes {
+                    self.cluster.node(node)?.process.kill_nine()?;
+                }
+                let mut note = String::new();
+                for node in nodes {
+                    note.push_str(&format!(
+                        "; node {node}: {}",
+                        self.cluster.cut_power(node, *garbage).await?.trim()
+                    ));
+                }
+                return Ok(note);
+            }
             Fault::Pause { node } => self.cluster.node(*node)?.process.pause()?,
             Fault::PauseLeader => self.cluster.node(leader.unwrap_or(1))?.process.pause()?,
             Fault::Restart { node } => self.cluster.node(*node)?.process.stop(STOP_MAX).await?,
@@ -264,6 +278,11 @@ impl<'a> Nemesis<'a> {
                 }
             }
             Fault::KillLeader => self.cluster.node(leader.unwrap_or(1))?.process.start()?,
+            Fault::PowerCut { .. } => {
+                for id in self.cluster.nodes.keys().copied().collect::<Vec<_>>() {
+                    self.cluster.node(id)?.process.start()?;
+                }
+            }
             Fault::Pause { node } => self.cluster.node(*node)?.process.resume()?,
             Fault::PauseLeader => self.cluster.node(leader.unwrap_or(1))?.process.resume()?,
             Fault::Restart { node } => self.cluster.node(*node)?.process.start()?,

@@ -70,7 +70,7 @@ impl Plan {
                     _ => lasts,
                 };
             }
-            if matches!(kind, Kind::KillAll | Kind::KillMajority) {
+            if matches!(kind, Kind::KillAll | Kind::KillMajority | Kind::PowerCut) {
                 // Nobody can be served meanwhile, and nothing is learned from it.
                 lasts = dice.between(300, 1_500);
             }
@@ -114,6 +114,9 @@ fn fault(kind: Kind, wishes: &Wishes, dice: &mut Dice) -> Fault {
             Fault::Kill { nodes }
         }
         Kind::KillAll => Fault::Kill { nodes },
+        Kind::PowerCut => Fault::PowerCut {
+            garbage: dice.below(2) == 0,
+        },
         Kind::Pause => Fault::Pause { node },
         Kind::PauseLeader => Fault::PauseLeader,
         Kind::Restart => Fault::Restart { node },

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Kind;
-use crate::cluster::{Mount, run, run_with};
+use crate::cluster::{Mount, power_cutter, run, run_with};
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Capability {
@@ -71,11 +71,19 @@ pub async fn probe(binary: &Path, folder: &Path) -> Vec<Capability> {
             "a stream under TLS shows them as delay or a reset, which are covered",
         ),
         missing("EIO on sync, slow disk, flipped bits", "no layer below our files yet"),
+    ];
+    found.push(if power_cutter(binary).is_file() {
+        covered(
+            "power cut",
+            "kill -9 of all, and their logs cut back to the last sync",
+            &[Kind::PowerCut],
+        )
+    } else {
         missing(
             "power cut",
-            "kill -9 keeps the page cache; only with a planted bug's log cut",
-        ),
-    ];
+            "kill -9 keeps the page cache, and this build does not note its syncs: scripts/planted-bugs.sh",
+        )
+    });
     let probing = folder.join("probe-mount");
     found.push(match Mount::tmpfs(&probing, 1024 * 1024) {
         Ok(mount) => {

@@ -36,7 +36,9 @@ fn improve(next: &mut Placement, shard: &ShardPlacement) -> bool {
         let mut nodes: Vec<NodeId> = staying.iter().map(|replica| replica.node).collect();
         let mut added = false;
         for _ in 0..missing {
-            let Some(node) = best_node(next, shard, &nodes) else { break };
+            let Some(node) = best_node(next, shard, &nodes) else {
+                break;
+            };
             nodes.push(node);
             let id = next.next_replica;
             next.next_replica += 1;
@@ -52,7 +54,10 @@ fn improve(next: &mut Placement, shard: &ShardPlacement) -> bool {
         return added;
     }
     // Enough replicas vote elsewhere: those on nodes that give theirs away may go.
-    let voting = staying.iter().filter(|replica| replica.state == ReplicaState::Voting).count();
+    let voting = staying
+        .iter()
+        .filter(|replica| replica.state == ReplicaState::Voting)
+        .count();
     if voting < wanted {
         return false;
     }
@@ -243,7 +248,13 @@ pub struct Leading<'a> {
 /// know *yet* is left alone: this leader's placement may be old.
 pub fn step(placement: &Placement, shard: ShardId, now: &Leading<'_>) -> Option<Step> {
     let wanted = placement.shard(shard)?;
-    let state = |id: u64| wanted.replicas.iter().find(|replica| replica.id == id).map(|replica| replica.state);
+    let state = |id: u64| {
+        wanted
+            .replicas
+            .iter()
+            .find(|replica| replica.id == id)
+            .map(|replica| replica.state)
+    };
     let is_gone = |id: u64| match state(id) {
         Some(state) => state == ReplicaState::Leaving,
         None => id < placement.next_replica,
@@ -262,7 +273,11 @@ pub fn step(placement: &Placement, shard: ShardId, now: &Leading<'_>) -> Option<
         .filter(|replica| replica.state != ReplicaState::Leaving && !now.voters.contains(&replica.id))
         .map(|replica| replica.id)
         .collect();
-    let ready: Vec<u64> = waiting.iter().copied().filter(|id| now.caught_up.contains(id)).collect();
+    let ready: Vec<u64> = waiting
+        .iter()
+        .copied()
+        .filter(|id| now.caught_up.contains(id))
+        .collect();
     // All at once, or at least so many that the number of voters stays odd: an even number survives nothing more.
     if ready.len() == waiting.len() || (voters.len() + ready.len()) % 2 == 1 {
         voters.extend(ready);
@@ -349,11 +364,17 @@ pub fn check(now: &Placement, next: &Placement) -> Result<(), Refused> {
     }
     for shard in &next.shards {
         let old: &[Replica] = now.shard(shard.shard).map_or(&[], |known| &known.replicas);
-        if shard.replicas.iter().all(|replica| replica.state == ReplicaState::Leaving) {
+        if shard
+            .replicas
+            .iter()
+            .all(|replica| replica.state == ReplicaState::Leaving)
+        {
             return refuse("a shard would have no replica");
         }
         for (position, replica) in shard.replicas.iter().enumerate() {
-            let known = old.iter().any(|before| before.id == replica.id && before.node == replica.node);
+            let known = old
+                .iter()
+                .any(|before| before.id == replica.id && before.node == replica.node);
             if !known && replica.id < now.next_replica {
                 return refuse("a replica number was used before");
             }
@@ -363,7 +384,12 @@ pub fn check(now: &Placement, next: &Placement) -> Result<(), Refused> {
             if next.node(replica.node).is_none() {
                 return refuse("a replica is on an unknown node");
             }
-            if shard.replicas.iter().take(position).any(|other| other.node == replica.node) {
+            if shard
+                .replicas
+                .iter()
+                .take(position)
+                .any(|other| other.node == replica.node)
+            {
                 return refuse("a node has two replicas of a shard");
             }
         }

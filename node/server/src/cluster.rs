@@ -15,8 +15,8 @@ pub use peers::{Dial, DialError, NoPeers};
 
 pub(crate) use hosted::{Entry as HostedReplica, Hosted};
 pub(crate) use keeper::{Keeper, change_placement, change_placement_here, keep};
-pub(crate) use leading::hand_over_all;
 pub(crate) use known::Known;
+pub(crate) use leading::hand_over_all;
 pub(crate) use peers::{PEER_BYTES_MAX, Peers};
 pub(crate) use snapshots::Incoming;
 pub(crate) use wire::GrpcWire;

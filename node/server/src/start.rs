@@ -60,7 +60,9 @@ pub(crate) async fn start(options: NodeOptions, clock: Arc<dyn Clock>) -> Result
     let placement = placement_at_start(&options, &database, &*clock)?;
     let hosted = hosted_at_start(&options, &placement)?;
     let known = Arc::new(Known::new(placement.clone(), placement_file(&options.cluster_dir)));
-    known.keep(&placement).map_err(|error| StartError::Cluster(error.to_string()))?;
+    known
+        .keep(&placement)
+        .map_err(|error| StartError::Cluster(error.to_string()))?;
     let peers = Arc::new(Peers::new(node, Arc::clone(&options.dial)));
     peers.look_up_in(Arc::clone(&known));
     let streams = Tasks::new();
@@ -125,11 +127,7 @@ fn placement_file(cluster_dir: &Path) -> PathBuf {
 
 /// The newest placement that is to be had without asking anybody: that of the meta shard if a replica of it is here, or
 /// the one that a former process kept.
-fn placement_at_start(
-    options: &NodeOptions,
-    database: &Database,
-    clock: &dyn Clock,
-) -> Result<Placement, StartError> {
+fn placement_at_start(options: &NodeOptions, database: &Database, clock: &dyn Clock) -> Result<Placement, StartError> {
     let stored = database.read(ShardId::META, typed::placement)?;
     let kept = Known::read(&placement_file(&options.cluster_dir), options.identity.cluster);
     let newest = stored.into_iter().chain(kept).max_by_key(|placement| placement.version);

@@ -28,12 +28,7 @@ pub struct Follower {
 
 impl ShardHandle {
     /// Begins to send the log to a replica that does not vote. One that is a member already is a success.
-    pub async fn add_learner(
-        &self,
-        replica: ReplicaId,
-        member: Member,
-        within: Duration,
-    ) -> Result<(), ProposeError> {
+    pub async fn add_learner(&self, replica: ReplicaId, member: Member, within: Duration) -> Result<(), ProposeError> {
         // `AddNodes` never replaces a member; `SetNodes` could split the shard.
         let change = ChangeMembers::AddNodes(BTreeMap::from([(replica, member)]));
         self.change(change, true, within).await
@@ -45,11 +40,7 @@ impl ShardHandle {
     }
 
     /// Forgets learners.
-    pub async fn remove_learners(
-        &self,
-        replicas: BTreeSet<ReplicaId>,
-        within: Duration,
-    ) -> Result<(), ProposeError> {
+    pub async fn remove_learners(&self, replicas: BTreeSet<ReplicaId>, within: Duration) -> Result<(), ProposeError> {
         self.change(ChangeMembers::RemoveNodes(replicas), false, within).await
     }
 

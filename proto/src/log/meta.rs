@@ -62,7 +62,13 @@ impl Persisted for Placement {
 /// The placement of a cluster from before there could be several nodes: one node, one replica of everything, and no word
 /// of the meta shard.
 fn first_form(cluster: ClusterId, m: &pb::Placement) -> Result<Placement, Malformed> {
-    let node = m.shards.iter().flat_map(|shard| &shard.nodes).copied().next().unwrap_or(1);
+    let node = m
+        .shards
+        .iter()
+        .flat_map(|shard| &shard.nodes)
+        .copied()
+        .next()
+        .unwrap_or(1);
     let info = NodeInfo {
         id: NodeId(node),
         address: String::new(),

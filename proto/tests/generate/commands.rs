@@ -2,8 +2,8 @@
 
 use waggle_memory::clear::{Clear, ClearPhase, ClearPoint, ClearTarget};
 use waggle_memory::command::{
-    AttachVectors, Canonicalize, Command, Entry, JoinNode, LateVector, NewEvidence, NewLink, NewMemory, NewSpan, NewTurn,
-    Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
+    AttachVectors, Canonicalize, Command, Entry, JoinNode, LateVector, NewEvidence, NewLink, NewMemory, NewSpan,
+    NewTurn, Remember, Request, ResolveConflict, SimilarMemory, StoreLink, UpdateMemory,
 };
 use waggle_memory::handoff::{NewMessage, RememberMessages, StoreMessages};
 use waggle_memory::id::{EvidenceId, LinkId, MemoryId, PairId, RequestId, TurnId};

@@ -10,8 +10,8 @@ use waggle_memory::kind::{Confidence, Kind, Origin, Relationship, Role};
 use waggle_memory::link::{Link, Resolution};
 use waggle_memory::memory::{Alias, ChangeReason, Erased, Evidence, Memory, Tombstone, TurnSpan, Version};
 use waggle_memory::meta::{
-    ApiKey, ClusterId, JoinToken, KeyId, KeyScopes, NodeId, NodeInfo, NodeState, Placement, Replica, ReplicaState, ShardId,
-    ShardPlacement, Tenant,
+    ApiKey, ClusterId, JoinToken, KeyId, KeyScopes, NodeId, NodeInfo, NodeState, Placement, Replica, ReplicaState,
+    ShardId, ShardPlacement, Tenant,
 };
 use waggle_memory::outcome::{Canonicalized, Outcome, Rejection, Remembered, StoredMemory};
 use waggle_memory::tables::{RequestRow, Row};

@@ -54,11 +54,7 @@ fn no_cluster() -> Rejection {
 /// Tokens that wait for a node; one that is over or used makes room for a new one.
 const JOIN_TOKENS_MAX: usize = 64;
 
-pub(super) fn create_join_token(
-    tables: &mut dyn Tables,
-    token: &JoinToken,
-    now: Millis,
-) -> Result<Outcome, Rejection> {
+pub(super) fn create_join_token(tables: &mut dyn Tables, token: &JoinToken, now: Millis) -> Result<Outcome, Rejection> {
     let key = |id: KeyId| Key::Shard(ShardKey::JoinToken(id));
     // '~' sorts after every letter and digit of an id.
     let (from, to) = (key(KeyId(String::new())), key(KeyId("~".to_owned())));
@@ -91,14 +87,18 @@ pub(super) fn join_node(tables: &mut dyn Tables, join: &JoinNode, now: Millis) -
     };
     let token = typed::join_token(&*tables, &join.token).filter(|token| token.secret_hash == join.secret_hash);
     let Some(mut token) = token else {
-        return Err(refuse("is not known; make one with `waggle cluster join-token`".to_owned()));
+        return Err(refuse(
+            "is not known; make one with `waggle cluster join-token`".to_owned(),
+        ));
     };
     let known = placement.node(join.node.id);
     match token.used_by {
         Some(_) if known.is_some_and(|known| known.incarnation == join.node.incarnation) => return Ok(Outcome::Done),
         Some(node) => return Err(refuse(format!("was used by node {}; make another one", node.0))),
         None if token.expires_at <= now => {
-            return Err(refuse("is over; make another one with `waggle cluster join-token`".to_owned()));
+            return Err(refuse(
+                "is over; make another one with `waggle cluster join-token`".to_owned(),
+            ));
         }
         None => {}
     }

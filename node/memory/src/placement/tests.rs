@@ -48,7 +48,13 @@ fn settle(mut placement: Placement) -> Placement {
         let fewest = next
             .shards
             .iter()
-            .map(|shard| shard.replicas.iter().filter(|r| r.state == ReplicaState::Voting).count())
+            .map(|shard| {
+                shard
+                    .replicas
+                    .iter()
+                    .filter(|r| r.state == ReplicaState::Voting)
+                    .count()
+            })
             .min();
         assert!(fewest >= Some(1), "a shard without voters on the way");
         placement = next;
@@ -71,7 +77,11 @@ fn holders(placement: &Placement) -> Vec<Vec<u64>> {
 #[test]
 fn one_node_keeps_everything_and_two_are_no_better() {
     assert_eq!(next(&cluster(2, 3, &[])), None);
-    assert_eq!(next(&cluster(2, 3, &[(2, "b")])), None, "two voters survive no more than one");
+    assert_eq!(
+        next(&cluster(2, 3, &[(2, "b")])),
+        None,
+        "two voters survive no more than one"
+    );
 }
 
 #[test]
@@ -145,8 +155,14 @@ fn what_no_proposer_may_do_is_refused() {
     assert_eq!(refused(&|p| p.replication = 2), "the replication factor is 1, 3 or 5");
     assert_eq!(refused(&|p| p.next_replica = 1), "replica numbers went back");
     assert_eq!(refused(&|p| drop(p.nodes.pop())), "a node is missing");
-    assert_eq!(refused(&|p| p.shards[1].replicas.clear()), "a shard would have no replica");
-    assert_eq!(refused(&|p| p.shards[1].replicas[0].id = 2), "a replica number was used before");
+    assert_eq!(
+        refused(&|p| p.shards[1].replicas.clear()),
+        "a shard would have no replica"
+    );
+    assert_eq!(
+        refused(&|p| p.shards[1].replicas[0].id = 2),
+        "a replica number was used before"
+    );
     assert_eq!(
         refused(&|p| p.shards[1].replicas[0].id = 99),
         "a replica number was not allocated"
@@ -221,5 +237,9 @@ fn a_leader_that_is_to_leave_hands_over_first_and_unknown_newcomers_are_left_alo
     );
     let newcomer = settled.next_replica;
     let with_newcomer = [ids.clone(), vec![newcomer]].concat();
-    assert_eq!(steps(&settled, ids[0], with_newcomer, &ids), [], "a later placement may know it");
+    assert_eq!(
+        steps(&settled, ids[0], with_newcomer, &ids),
+        [],
+        "a later placement may know it"
+    );
 }

@@ -32,7 +32,9 @@ impl Hosted {
         };
         let entries = text
             .lines()
-            .map(|line| parse(line).ok_or_else(|| format!("{}: '{}' is not a replica", file.display(), line.escape_debug())))
+            .map(|line| {
+                parse(line).ok_or_else(|| format!("{}: '{}' is not a replica", file.display(), line.escape_debug()))
+            })
             .collect::<Result<_, _>>()?;
         Ok(Some(Self {
             file,

@@ -254,7 +254,10 @@ impl Keeper {
         let this = Arc::clone(self);
         self.on_disk(move || {
             this.engine.storage.forget(shard);
-            this.engine.database.drop_shard(shard).map_err(|fault| fault.to_string())?;
+            this.engine
+                .database
+                .drop_shard(shard)
+                .map_err(|fault| fault.to_string())?;
             this.hosted.remove(shard).map_err(|error| error.to_string())
         })
         .await;

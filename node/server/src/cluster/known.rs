@@ -62,7 +62,11 @@ impl Known {
 
     /// Writes the file. Blocks.
     pub(crate) fn keep(&self, placement: &Placement) -> Result<(), IdentityError> {
-        identity::write(&self.file, &encode_row(&Row::Placement(placement.clone())), Access::Owner)
+        identity::write(
+            &self.file,
+            &encode_row(&Row::Placement(placement.clone())),
+            Access::Owner,
+        )
     }
 
     /// Changes of the version.

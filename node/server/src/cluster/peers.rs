@@ -123,7 +123,9 @@ impl Peers {
             match answer {
                 Ok(answer) => return Ok(answer.into_inner()),
                 Err(status) => {
-                    let Some(hint) = elsewhere(&status) else { return Err(status) };
+                    let Some(hint) = elsewhere(&status) else {
+                        return Err(status);
+                    };
                     last = status;
                     at = match candidates.iter().position(|candidate| Some(*candidate) == hint) {
                         Some(position) if position != at % candidates.len() => position,

@@ -172,7 +172,9 @@ impl Incoming {
         bytes_max: u64,
     ) -> Result<Arrived, Status> {
         let Ok(_turn) = self.turn.try_acquire() else {
-            return Err(CallError::unavailable("another snapshot is arriving", std::time::Duration::from_secs(1)).into());
+            return Err(
+                CallError::unavailable("another snapshot is arriving", std::time::Duration::from_secs(1)).into(),
+            );
         };
         let Some(Piece::Head(head)) = next(pieces).await? else {
             return Err(CallError::invalid("piece", "a transfer begins with its head").into());
@@ -187,7 +189,11 @@ impl Incoming {
                 Some(Piece::File(file)) => {
                     count += 1;
                     if !is_file_name(&file.name) || count > FILES_MAX || file.bytes > left {
-                        return Err(CallError::invalid("file", "has a strange name, or the files are too many or too large").into());
+                        return Err(CallError::invalid(
+                            "file",
+                            "has a strange name, or the files are too many or too large",
+                        )
+                        .into());
                     }
                     left -= file.bytes;
                     receive_file(pieces, &directory, &file).await?;
@@ -233,8 +239,15 @@ async fn next(pieces: &mut Streaming<SnapshotPiece>) -> Result<Option<Piece>, St
 }
 
 /// Under another name until it is complete and on the disk.
-async fn receive_file(pieces: &mut Streaming<SnapshotPiece>, directory: &Path, start: &FileStart) -> Result<(), Status> {
-    let (part, whole) = (directory.join(format!("{}.part", start.name)), directory.join(&start.name));
+async fn receive_file(
+    pieces: &mut Streaming<SnapshotPiece>,
+    directory: &Path,
+    start: &FileStart,
+) -> Result<(), Status> {
+    let (part, whole) = (
+        directory.join(format!("{}.part", start.name)),
+        directory.join(&start.name),
+    );
     let failed = |error: std::io::Error| Status::from(CallError::halted("receive a snapshot", &error));
     let mut file = File::create(&part).await.map_err(failed)?;
     let mut left = start.bytes;
@@ -268,7 +281,17 @@ mod tests {
         for good in ["manifest", "state.rows", "raft_log.rows"] {
             assert!(is_file_name(good), "{good}");
         }
-        for bad in ["", "..", "../x", "state.rows.part", "a/b", "/etc", ".rows", "State.rows", "a\0b"] {
+        for bad in [
+            "",
+            "..",
+            "../x",
+            "state.rows.part",
+            "a/b",
+            "/etc",
+            ".rows",
+            "State.rows",
+            "a\0b",
+        ] {
             assert!(!is_file_name(bad), "{bad:?}");
         }
     }

@@ -134,7 +134,11 @@ impl GrpcWire {
             peers.forget(link.node);
             let waiting = {
                 let mut state = link.state.lock();
-                if state.stream.as_ref().is_some_and(|(stream, _)| stream.same_channel(&ours)) {
+                if state
+                    .stream
+                    .as_ref()
+                    .is_some_and(|(stream, _)| stream.same_channel(&ours))
+                {
                     state.stream = None;
                     state.down_until = Some((Instant::now() + DOWN_TIME, why.clone()));
                 }

@@ -102,7 +102,10 @@ impl ClusterCalls {
 #[tonic::async_trait]
 impl ClusterService for ClusterCalls {
     async fn join(&self, request: Request<JoinRequest>) -> Result<Response<Placement>, Status> {
-        let certificate = request.extensions().get::<waggle_config::certificates::Subject>().copied();
+        let certificate = request
+            .extensions()
+            .get::<waggle_config::certificates::Subject>()
+            .copied();
         let request = request.into_inner();
         let node = request.node.ok_or_else(|| CallError::invalid("node", "is missing"))?;
         let node = wire::node_info_of(node).map_err(CallError::from)?;

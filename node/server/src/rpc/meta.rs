@@ -11,10 +11,10 @@ use waggle_memory::outcome::Outcome;
 use waggle_memory::tables::{Key, ReadTables, Row, ShardKey, typed};
 use waggle_proto::wire::meta_service_server::MetaService;
 use waggle_proto::wire::{
-    self, CreateJoinTokenReply, CreateJoinTokenRequest, CreateKeyRequest, CreateTenantRequest, FindKeyReply, FindKeyRequest, GetPlacementRequest, KeyInfo,
-    ListKeysReply, ListKeysRequest, ListTenantsReply, ListTenantsRequest, NodeStatusReply, NodeStatusRequest,
-    Placement, RevokeKeyRequest, SetNodeStateRequest, ShardDigestReply, ShardDigestRequest, TenantInfo,
-    TransferLeaderReply, TransferLeaderRequest, WatchPlacementRequest,
+    self, CreateJoinTokenReply, CreateJoinTokenRequest, CreateKeyRequest, CreateTenantRequest, FindKeyReply,
+    FindKeyRequest, GetPlacementRequest, KeyInfo, ListKeysReply, ListKeysRequest, ListTenantsReply, ListTenantsRequest,
+    NodeStatusReply, NodeStatusRequest, Placement, RevokeKeyRequest, SetNodeStateRequest, ShardDigestReply,
+    ShardDigestRequest, TenantInfo, TransferLeaderReply, TransferLeaderRequest, WatchPlacementRequest,
 };
 use waggle_shard::Proposal;
 
@@ -263,11 +263,7 @@ impl MetaService for MetaCalls {
         Ok(Response::new(NodeStatusReply {
             node_id: status.node.0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            shards: status
-                .shards
-                .iter()
-                .map(crate::status::ShardSummary::to_wire)
-                .collect(),
+            shards: status.shards.iter().map(crate::status::ShardSummary::to_wire).collect(),
             disk_free_bytes: status.disk_free_bytes,
             disk_total_bytes: status.disk_total_bytes,
             read_only: status.read_only,

@@ -36,16 +36,19 @@ pub(super) fn watch(engine: &Arc<Engine>, known_version: u64) -> Placements {
     let changes = engine.placement.watch();
     // Weak: a watcher in another process must not keep this node from stopping.
     let state = (Arc::downgrade(&engine.placement), changes, known_version);
-    Box::pin(futures::stream::unfold(state, |(known, mut changes, seen)| async move {
-        loop {
-            let now = known.upgrade()?.load().clone();
-            if now.version > seen {
-                let seen = now.version;
-                return Some((Ok(wire::placement(&now)), (known, changes, seen)));
+    Box::pin(futures::stream::unfold(
+        state,
+        |(known, mut changes, seen)| async move {
+            loop {
+                let now = known.upgrade()?.load().clone();
+                if now.version > seen {
+                    let seen = now.version;
+                    return Some((Ok(wire::placement(&now)), (known, changes, seen)));
+                }
+                changes.changed().await.ok()?;
             }
-            changes.changed().await.ok()?;
-        }
-    }))
+        },
+    ))
 }
 
 async fn propose(engine: &Arc<Engine>, principal: &str, command: Command) -> Result<Outcome, CallError> {
@@ -81,7 +84,10 @@ pub(super) async fn create_join_token(
 ) -> Result<CreateJoinTokenReply, CallError> {
     let is_word = |text: &str| !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric());
     if !is_word(&request.id) || request.secret_hash.len() != 32 {
-        return Err(CallError::invalid("join_token", "has an id of letters and digits and a hash of 32 bytes"));
+        return Err(CallError::invalid(
+            "join_token",
+            "has an id of letters and digits and a hash of 32 bytes",
+        ));
     }
     let token = JoinToken {
         id: KeyId(request.id),
@@ -193,7 +199,8 @@ pub(super) async fn shard_digest(
                 let digest = engine.database.digest(id);
                 let after = engine.database.applied_state(id);
                 let failed = |fault: waggle_store::Fault| CallError::halted("hash the rows of a shard", &fault);
-                let (before, digest, after) = (before.map_err(failed)?, digest.map_err(failed)?, after.map_err(failed)?);
+                let (before, digest, after) =
+                    (before.map_err(failed)?, digest.map_err(failed)?, after.map_err(failed)?);
                 if before == after {
                     return Ok((digest, after));
                 }

@@ -60,7 +60,11 @@ impl<'a> Cluster<'a> {
     pub(crate) async fn prepare(settings: &'a Settings, data: &Path, report: &Report) -> Result<Self> {
         let running = start(settings, data)?;
         let nodes = Nodes::find(&running).await?;
-        report.say(&format!("{} nodes, {} gateways", running.nodes.len(), running.gateways.len()));
+        report.say(&format!(
+            "{} nodes, {} gateways",
+            running.nodes.len(),
+            running.gateways.len()
+        ));
         let one = vec![nodes.fill(ONE, settings.keys).await?];
         let mut many = Vec::new();
         for number in 0..settings.tenants {
@@ -144,7 +148,12 @@ impl<'a> Cluster<'a> {
         point.tenants = work.tenants.len();
         point.shards = match work.command {
             "create_key" | "find_key" => 1,
-            _ => work.tenants.iter().map(|tenant| tenant.shard).collect::<BTreeSet<_>>().len(),
+            _ => work
+                .tenants
+                .iter()
+                .map(|tenant| tenant.shard)
+                .collect::<BTreeSet<_>>()
+                .len(),
         };
         report.point(point);
         Ok(())

@@ -43,7 +43,13 @@ impl Etcd {
     }
 
     /// A fresh cluster, its points, and its end.
-    pub(crate) async fn measure(&self, settings: &Settings, data: &Path, round: u32, report: &mut Report) -> Result<()> {
+    pub(crate) async fn measure(
+        &self,
+        settings: &Settings,
+        data: &Path,
+        round: u32,
+        report: &mut Report,
+    ) -> Result<()> {
         report.say(&format!("round {round}: etcd"));
         let members = self.start(data)?;
         let leader = members.leader().await?;
@@ -93,8 +99,18 @@ impl Etcd {
                 .args(["--name", &format!("n{at}"), "--log-level", "warn"])
                 .arg("--data-dir")
                 .arg(data.join(format!("n{at}")))
-                .args(["--listen-client-urls", &client_url, "--advertise-client-urls", &client_url])
-                .args(["--listen-peer-urls", &peer_url, "--initial-advertise-peer-urls", &peer_url])
+                .args([
+                    "--listen-client-urls",
+                    &client_url,
+                    "--advertise-client-urls",
+                    &client_url,
+                ])
+                .args([
+                    "--listen-peer-urls",
+                    &peer_url,
+                    "--initial-advertise-peer-urls",
+                    &peer_url,
+                ])
                 .args(["--initial-cluster", &peers, "--initial-cluster-state", "new"])
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -133,7 +149,9 @@ impl Members {
         let deadline = Instant::now() + READY_MAX;
         while Instant::now() < deadline {
             for node in &self.nodes {
-                let Ok(channel) = plain(&node.address).await else { continue };
+                let Ok(channel) = plain(&node.address).await else {
+                    continue;
+                };
                 let asked = unary::<_, StatusReply>(channel, "/etcdserverpb.Maintenance/Status", Nothing {}).await;
                 if let Ok(StatusReply {
                     header: Some(header),
@@ -166,7 +184,9 @@ async fn put(channel: Channel, key: Vec<u8>, value: String) -> Result<()> {
         key,
         value: value.into_bytes(),
     };
-    unary::<_, Nothing>(channel, "/etcdserverpb.KV/Put", request).await.map(drop)
+    unary::<_, Nothing>(channel, "/etcdserverpb.KV/Put", request)
+        .await
+        .map(drop)
 }
 
 /// Linearizable, which is etcd's default.

@@ -119,8 +119,17 @@ async fn tool(channel: Channel, key: &str, name: &str, arguments: Value) -> Resu
         .body(Body::new(Full::new(Bytes::from(body.to_string()))))?;
     let response = channel.oneshot(request).await.context("send a call")?;
     let status = response.status();
-    let bytes = response.into_body().collect().await.context("read an answer")?.to_bytes();
-    ensure!(status.is_success(), "HTTP {status}: {}", String::from_utf8_lossy(&bytes));
+    let bytes = response
+        .into_body()
+        .collect()
+        .await
+        .context("read an answer")?
+        .to_bytes();
+    ensure!(
+        status.is_success(),
+        "HTTP {status}: {}",
+        String::from_utf8_lossy(&bytes)
+    );
     let answer: Value = serde_json::from_slice(&bytes).context("read an answer")?;
     ensure!(
         answer["result"].is_object() && answer["result"]["isError"] != true,

@@ -51,10 +51,15 @@ async fn main() -> Result<()> {
         machine(&mut report, round, folder.path())?;
         if let Some(etcd) = &etcd {
             let data = folder.path().join(format!("etcd-{round}"));
-            etcd.measure(&settings, &data, round, &mut report).await.context("measure etcd")?;
+            etcd.measure(&settings, &data, round, &mut report)
+                .await
+                .context("measure etcd")?;
         }
         machine(&mut report, round, folder.path())?;
-        cluster.measure(round, &mut report).await.context("measure the cluster")?;
+        cluster
+            .measure(round, &mut report)
+            .await
+            .context("measure the cluster")?;
     }
     report.summary();
     Ok(())

@@ -66,12 +66,17 @@ impl Nodes {
             id: 1,
         };
         let files = certificates::files(&running.data.join("certificates"), subject);
-        let tls = PeerTls::load(files, Role::Gateway, Arc::new(System::new())).context("read a gateway's certificate")?;
+        let tls =
+            PeerTls::load(files, Role::Gateway, Arc::new(System::new())).context("read a gateway's certificate")?;
         let mut random = [0; 4];
         getrandom::fill(&mut random).context("get randomness")?;
         let mut nodes = Self {
             tls,
-            addresses: running.nodes.iter().map(|node| (node.id, node.address.clone())).collect(),
+            addresses: running
+                .nodes
+                .iter()
+                .map(|node| (node.id, node.address.clone()))
+                .collect(),
             pids: running.pids(),
             placement: wire::Placement::default(),
             leaders: HashMap::new(),
@@ -168,7 +173,11 @@ impl Nodes {
                     ..Default::default()
                 };
                 async move {
-                    let reply = client.store_memory(request).await.context("fill a tenant")?.into_inner();
+                    let reply = client
+                        .store_memory(request)
+                        .await
+                        .context("fill a tenant")?
+                        .into_inner();
                     let memory = reply.stored.and_then(|stored| stored.memory);
                     anyhow::Ok(memory.context("an answer without a memory")?.id)
                 }

@@ -94,8 +94,19 @@ impl Report {
     pub(crate) fn summary(&self) {
         eprintln!(
             "\n{:7} {:7} {:14} {:>7} {:>7} {:>6} {:>9} {:>8} {:>8} {:>7} {:>6} {:>8} {:>8}",
-            "system", "op", "command", "clients", "tenants", "shards", "ops/s", "p50 ms", "p99 ms", "CPU ms", "errors",
-            "x etcd", "p99 x"
+            "system",
+            "op",
+            "command",
+            "clients",
+            "tenants",
+            "shards",
+            "ops/s",
+            "p50 ms",
+            "p99 ms",
+            "CPU ms",
+            "errors",
+            "x etcd",
+            "p99 x"
         );
         let mut shown: Vec<&Point> = Vec::new();
         for point in &self.points {

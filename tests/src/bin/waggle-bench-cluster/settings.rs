@@ -69,7 +69,12 @@ impl Settings {
             Some(parent) => builder.tempdir_in(parent),
             None => builder.tempdir(),
         }
-        .with_context(|| format!("make a directory in {:?}", self.parent.as_deref().unwrap_or(Path::new("TMPDIR"))))
+        .with_context(|| {
+            format!(
+                "make a directory in {:?}",
+                self.parent.as_deref().unwrap_or(Path::new("TMPDIR"))
+            )
+        })
     }
 }
 
