@@ -2,7 +2,8 @@
 //! doing one after the other, would have answered in the same way?
 //!
 //! The search of Wing and Gong with Lowe's memory: operations that may come next are tried in turn; what was reached once
-//! with the same operations done and the same state is not tried again. Its time may explode, so its steps are bounded,
+//! with the same operations done and the same state is not tried again. Of unanswered operations that ask for the same,
+//! only the one that began first is tried: whatever a later one explains, it explains, too. Its time may explode, so its steps are bounded,
 //! and beyond the bound nobody can say.
 
 use std::collections::HashSet;
@@ -14,7 +15,7 @@ use super::Verdict;
 /// What an object does. Deterministic: the state after an operation follows from the state before it.
 pub trait Model {
     type State: Clone + Eq + Hash + Debug;
-    type Input: Debug;
+    type Input: Debug + PartialEq;
     type Output: Debug;
 
     fn initial(&self) -> Self::State;
@@ -59,6 +60,8 @@ struct Search<'a, M: Model> {
     /// Of each call: where its two events stand.
     places: Vec<(usize, Option<usize>)>,
     returns_left: usize,
+    /// Of an unanswered call: the one before it that asks for the same.
+    twins: Vec<Option<usize>>,
 }
 
 impl<'a, M: Model> Search<'a, M> {
@@ -89,6 +92,7 @@ impl<'a, M: Model> Search<'a, M> {
             next: (1..=count).collect(), // `count` is behind the last one
             before: (0..=count).map(|place| place.saturating_sub(1)).collect(),
             returns_left: places.iter().filter(|(_, end)| end.is_some()).count(),
+            twins: twins::<M>(calls, &events),
             events,
             places,
         }
@@ -117,9 +121,15 @@ impl<'a, M: Model> Search<'a, M> {
                 _ => None,
             };
             if let Some(index) = candidate {
+                if self.twins[index].is_some_and(|twin| !done.has(twin)) {
+                    place = self.next[place];
+                    continue;
+                }
                 let call = &self.calls[index];
                 let output = call.answer.as_ref().map(|(output, _)| output);
-                if let Some(after) = self.model.step(&state, &call.input, output) {
+                let after = self.model.step(&state, &call.input, output);
+                // What was not answered and changes nothing here need not happen here.
+                if let Some(after) = after.filter(|after| output.is_some() || *after != state) {
                     done.set(index);
                     if seen.insert((done.clone(), after.clone())) {
                         stack.push((index, std::mem::replace(&mut state, after)));
@@ -196,6 +206,23 @@ impl<'a, M: Model> Search<'a, M> {
     }
 }
 
+fn twins<M: Model>(calls: &[Call<M::Input, M::Output>], events: &[Event]) -> Vec<Option<usize>> {
+    let mut twins = vec![None; calls.len()];
+    let mut earlier: Vec<usize> = Vec::new();
+    for event in events {
+        let Event::Call(index) = event else { continue };
+        if calls[*index].answer.is_none() {
+            let same = earlier
+                .iter()
+                .rev()
+                .find(|one| calls[**one].input == calls[*index].input);
+            twins[*index] = same.copied();
+            earlier.push(*index);
+        }
+    }
+    twins
+}
+
 /// Which operations are done.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Bits(Vec<u64>);
@@ -203,6 +230,10 @@ struct Bits(Vec<u64>);
 impl Bits {
     fn new(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
+    }
+
+    fn has(&self, index: usize) -> bool {
+        self.0[index / 64] & (1 << (index % 64)) != 0
     }
 
     fn set(&mut self, index: usize) {

@@ -135,7 +135,39 @@ pub fn calls(history: &[Operation]) -> BTreeMap<&str, Vec<Call<Input, Output>>> 
             answer,
         });
     }
+    keys.values_mut().for_each(|calls| sharpen(calls));
     keys
+}
+
+/// Instead of values that were perhaps written and certainly seen by nobody: all the same, so that they are twins.
+const UNSEEN: u64 = u64::MAX;
+
+/// Says of unanswered writes what the answers of others say: a value is written once, so whoever read it saw when it was
+/// there and which version it made. What nobody saw differs in nothing. This loses no order, and saves most of the search.
+pub fn sharpen(calls: &mut [Call<Input, Output>]) {
+    let mut seen: BTreeMap<u64, (u32, u64)> = BTreeMap::new();
+    for call in calls.iter() {
+        if let Some((Output::Value { version, value }, end)) = call.answer {
+            let first = seen.entry(value).or_insert((version, end));
+            first.1 = end.min(first.1);
+        }
+    }
+    for call in calls.iter_mut().filter(|call| call.answer.is_none()) {
+        let (Input::Create { value } | Input::Write { value } | Input::Cas { value, .. }) = &mut call.input else {
+            continue;
+        };
+        let Some(&(version, end)) = seen.get(value) else {
+            *value = UNSEEN;
+            continue;
+        };
+        // It cannot have begun after it was seen; if the history says so, no order must explain it.
+        let end = end.max(call.start);
+        let output = match call.input {
+            Input::Create { .. } => Output::Created { version, fresh: true },
+            _ => Output::Updated { version },
+        };
+        call.answer = Some((output, end));
+    }
 }
 
 fn input(action: &Action) -> Option<Input> {
