@@ -106,3 +106,77 @@ pub fn cut_power(directory: &Path, garbage: bool) -> io::Result<Option<Cut>> {
     file.sync_all()?;
     Ok(Some(cut))
 }
+
+#[cfg(test)]
+mod tests {
+    use rocksdb::WriteBatch;
+    use waggle_memory::meta::{ClusterId, NodeId, ShardId};
+
+    use super::*;
+    use crate::key_kind::{Family, MetaKind};
+    use crate::keys;
+    use crate::open::Database;
+    use crate::options::{Identity, Start, StoreOptions};
+
+    const OURS: Identity = Identity {
+        cluster: ClusterId([7; 16]),
+        node: NodeId(1),
+    };
+
+    fn batch(database: &Database, shard: u32) -> WriteBatch {
+        let mut batch = WriteBatch::default();
+        let family = database.family(Family::RaftMeta).expect("family");
+        batch.put_cf(
+            family,
+            keys::meta_key(ShardId(shard), MetaKind::Vote),
+            [shard as u8; 100],
+        );
+        batch
+    }
+
+    fn has(database: &Database, shard: u32) -> bool {
+        database.meta(ShardId(shard), MetaKind::Vote).expect("read").is_some()
+    }
+
+    /// The files as a killed process leaves them.
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).expect("make");
+        for entry in fs::read_dir(from).expect("list") {
+            let path = entry.expect("entry").path();
+            let target = to.join(path.file_name().expect("name"));
+            if path.is_dir() {
+                copy(&path, &target);
+            } else {
+                fs::copy(&path, &target).expect("copy");
+            }
+        }
+    }
+
+    #[test]
+    fn a_power_cut_takes_what_was_not_synced_and_nothing_else() {
+        for garbage in [false, true] {
+            let folder = tempfile::tempdir().expect("folder");
+            let (running, killed) = (folder.path().join("running"), folder.path().join("killed"));
+            let database = Database::open(&running, &StoreOptions::development(Start::Fresh(OURS))).expect("open");
+            for shard in 1..=300 {
+                database.write_unsynced(batch(&database, shard), "test").expect("write");
+            }
+            database.write_synced(batch(&database, 301), "test").expect("write");
+            for shard in 302..=400 {
+                database.write_unsynced(batch(&database, shard), "test").expect("write");
+            }
+            copy(&running, &killed);
+            drop(database);
+            let cut = cut_power(&killed, garbage).expect("cut").expect("something was lost");
+            assert_eq!(cut.writes, 99, "{cut:?}");
+            assert!(
+                cut_power(&killed, false).expect("cut").is_none(),
+                "all the rest was synced"
+            );
+            let database = Database::open(&killed, &StoreOptions::development(Start::Known(OURS))).expect("open");
+            for shard in 1..=400 {
+                assert_eq!(has(&database, shard), shard <= 301, "{shard}");
+            }
+        }
+    }
+}
