@@ -332,23 +332,28 @@ impl Cluster {
     pub async fn until_replicated(&self, longest: Duration) -> Result<()> {
         let deadline = Instant::now() + longest;
         loop {
-            let status = self.admin(&["status", "--json"]).await;
-            if status.as_ref().is_ok_and(|status| self.is_replicated(status)) {
+            let shards = self.admin(&["shard", "list", "--json"]).await;
+            if shards.as_ref().is_ok_and(|shards| self.is_replicated(shards)) {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                let status = status.map_or_else(|error| format!("{error:#}"), |status| status.to_string());
-                bail!("not every shard has its replicas after {longest:?}: {status}");
+                let shards = shards.map_or_else(|error| format!("{error:#}"), |shards| shards.to_string());
+                bail!("not every shard has its replicas after {longest:?}: {shards}");
             }
             tokio::time::sleep(PAUSE * 5).await;
         }
     }
 
-    fn is_replicated(&self, status: &Value) -> bool {
-        let wanted = usize::try_from(self.shape.nodes.min(3)).unwrap_or(3);
-        let shards = voters(status);
+    fn is_replicated(&self, listed: &Value) -> bool {
+        let shards = listed["shards"].as_array().map(Vec::as_slice).unwrap_or_default();
         // The meta shard is one, too.
-        shards.len() > self.shape.shards as usize && shards.values().all(|voters| *voters >= wanted)
+        shards.len() > self.shape.shards as usize
+            && shards.iter().all(|shard| {
+                let replicas = shard["replicas"].as_array().map_or(0, Vec::len) as u64;
+                shard["leader"].is_u64()
+                    && shard["voters"].as_u64() == Some(self.shape.nodes.min(3))
+                    && replicas == self.shape.nodes.min(3)
+            })
     }
 
     /// What a node says of itself on its own admin listener, which no wire of ours is part of.
@@ -435,9 +440,32 @@ impl Cluster {
         self.mount.as_ref().context("no node has a small disk")?.free()
     }
 
-    /// The digest of every replica, where the binary tells it.
+    /// The digest of every replica that answers, as an operator is told.
     pub async fn digests(&self) -> Result<Vec<Digest>> {
-        bail!("the binary tells no digests")
+        let admin = self.gateways.get(&1).context("there is no gateway")?.admin;
+        let key = fs::read_to_string(self.root.join("node-1/data/secrets/operator-key"))?;
+        let mut seen = Vec::new();
+        for shard in 0..=self.shape.shards {
+            let url = format!("http://{admin}/api/admin/shards/{shard}/digests");
+            let asking = self.http.get(&url).bearer_auth(key.trim()).timeout(COMMAND_MAX);
+            let answer = asking.send().await.context("ask for digests")?;
+            let answer: Value = serde_json::from_slice(&answer.bytes().await?).context("read the digests")?;
+            let replicas = answer["replicas"]
+                .as_array()
+                .with_context(|| format!("find replicas in {answer}"))?;
+            for replica in replicas {
+                // One that does not answer has a problem instead.
+                if let (Some(node), Some(digest)) = (replica["node"].as_u64(), replica["digest"].as_str()) {
+                    seen.push(Digest {
+                        node,
+                        shard: format!("shard {shard}"),
+                        applied_index: replica["applied_index"].as_u64().unwrap_or(0),
+                        digest: digest.to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(seen)
     }
 
     /// The digests once all replicas of each shard are equally far, or what there is after that time.
@@ -458,24 +486,6 @@ impl Cluster {
             tokio::time::sleep(PAUSE * 10).await;
         }
     }
-}
-
-/// Voters of each shard, of those that have a leader.
-fn voters(status: &Value) -> BTreeMap<String, usize> {
-    let mut voters: BTreeMap<String, usize> = BTreeMap::new();
-    for node in status["nodes"].as_array().map(Vec::as_slice).unwrap_or_default() {
-        for shard in node["shards"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            let count = voters
-                .entry(shard["shard"].as_str().unwrap_or_default().to_owned())
-                .or_default();
-            *count += usize::from(
-                shard["role"]
-                    .as_str()
-                    .is_none_or(|role| role == "leader" || role == "follower"),
-            );
-        }
-    }
-    voters
 }
 
 /// The program that knows the logs of a binary built with `planted-bugs`; it lies beside the binary.

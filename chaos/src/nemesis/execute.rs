@@ -234,8 +234,9 @@ impl<'a> Nemesis<'a> {
             .into_iter()
             .find(|(_, leader)| *leader != to)
             .context("it leads everything already")?;
+        let number = shard.trim_start_matches("shd_");
         self.cluster
-            .admin(&["shard", "leader-transfer", "--shard", &shard, "--to", &node, "--json"])
+            .admin(&["shard", "leader-transfer", number, "--to", &node, "--json"])
             .await?;
         Ok(format!("{shard} from node {from} to node {to}"))
     }
