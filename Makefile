@@ -1,6 +1,6 @@
 # The few things that people do with this repository. Each is a script in scripts/, which works without make, too.
 
-.PHONY: help run test check bench bench-cluster eval kills model-pack
+.PHONY: help run test check bench bench-cluster eval kills chaos model-pack
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ eval: ## recall quality; DATA=directory holds the data set
 
 kills: ## kill -9 under load, 200 times; WAGGLE_KILLS=n for another number, WAGGLE_SEED=n to repeat a run
 	@bash scripts/kills.sh
+
+chaos: ## a cluster under faults: SECONDS=60 SEED=1, further options in ARGS (docs/chaos.md)
+	@CHAOS_SECONDS="$(SECONDS)" CHAOS_SEED="$(SEED)" bash scripts/chaos.sh $(ARGS)
 
 model-pack: ## pack the sentence model again (only for who changes the model): MODEL=directory, OUT=file
 	@MODEL="$(MODEL)" OUT="$(OUT)" bash scripts/model-pack.sh

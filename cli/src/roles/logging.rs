@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use anyhow::{Context as _, Result};
 use tracing_subscriber::EnvFilter;
 use waggle_config::checked::LogFormat;
+use waggle_config::runtime::clock::{OFFSET_VARIABLE, System};
 
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
     let said = std::env::var("WAGGLE_LOG").ok().filter(|text| !text.trim().is_empty());
@@ -31,5 +32,13 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<()> {
         let colour = std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal();
         builder.with_ansi(colour).compact().try_init()
     };
-    installed.map_err(|error| anyhow::anyhow!("start logging: {error}"))
+    installed.map_err(|error| anyhow::anyhow!("start logging: {error}"))?;
+    let offset_ms = System::new().offset_ms();
+    if offset_ms != 0 {
+        tracing::warn!(
+            offset_ms,
+            "the clock of this process is wrong on purpose: {OFFSET_VARIABLE} is for tests"
+        );
+    }
+    Ok(())
 }

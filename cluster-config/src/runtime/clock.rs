@@ -16,17 +16,29 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
     fn monotonic(&self) -> Duration;
 }
 
+/// For tests of whole processes only: milliseconds by which the wall clock of this process is wrong. It stands for a
+/// machine whose clock was set badly; docs/chaos.md.
+pub const OFFSET_VARIABLE: &str = "WAGGLE_CLOCK_OFFSET_MS";
+
 /// The machine's clocks.
 #[derive(Debug)]
 pub struct System {
     started: Instant,
+    offset_ms: i64,
 }
 
 impl System {
     pub fn new() -> Self {
+        let said = std::env::var(OFFSET_VARIABLE).ok();
         Self {
             started: Instant::now(),
+            offset_ms: said.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
         }
+    }
+
+    /// By how much the wall clock was made wrong; 0 but in tests.
+    pub const fn offset_ms(&self) -> i64 {
+        self.offset_ms
     }
 }
 
@@ -42,7 +54,7 @@ impl Clock for System {
         let now = SystemTime::now();
         // A machine set to a time before 1970 gives 0: stamps are monotone by themselves (I-08).
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)).plus(self.offset_ms)
     }
 
     fn monotonic(&self) -> Duration {

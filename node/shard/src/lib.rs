@@ -11,6 +11,8 @@ mod machine;
 mod membership;
 mod message;
 mod network;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
 mod ports;
 mod propose;
 mod replica;

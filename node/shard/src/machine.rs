@@ -67,6 +67,8 @@ impl Machine {
     /// Reads where the state stands. Blocking.
     pub fn open(shard: ShardId, state: Arc<dyn StateStore>, services: Services) -> Result<Self, Fault> {
         let position = state.position()?;
+        #[cfg(feature = "planted-bugs")]
+        let position = crate::planted::position(position);
         Ok(Self {
             shard,
             state,
@@ -220,12 +222,22 @@ fn apply_run(
             EntryPayload::Normal(command) => {
                 let decoded =
                     waggle_proto::log::decode_entry(&command.0).map_err(|why| Fault::undecodable(index, &why))?;
+                #[cfg(feature = "planted-bugs")]
+                let decoded = crate::planted::bent(decoded);
                 // A panic would come again on every replica and every start. Caught, it stops this replica at this
                 // entry with its files intact; the transaction is thrown away.
                 let applied = catch_unwind(AssertUnwindSafe(|| {
                     waggle_memory::apply::apply(&mut *transaction, &decoded)
                 }))
                 .map_err(|_| Fault::panicked(index))?;
+                #[cfg(feature = "planted-bugs")]
+                if crate::planted::applies_twice(index) {
+                    let again = waggle_memory::command::Entry {
+                        request: None,
+                        ..decoded
+                    };
+                    waggle_memory::apply::apply(&mut *transaction, &again);
+                }
                 if !applied.effects.changed.is_empty() || applied.effects.awaiting_vectors {
                     effects.push(applied.effects);
                 }

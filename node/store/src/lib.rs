@@ -13,6 +13,8 @@ mod keys;
 mod log_check;
 mod open;
 mod options;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
 mod raft_log;
 mod snapshot;
 mod state_machine;

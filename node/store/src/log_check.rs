@@ -33,6 +33,17 @@ pub(crate) struct Damage {
 
 /// Reads every log file of the database in `directory`. `raft_log` is the number of the family with the Raft log.
 pub(crate) fn find_damage(directory: &Path, raft_log: u32) -> io::Result<Option<Damage>> {
+    for (number, path) in logs(directory)? {
+        let mut check = Check::new(number, raft_log);
+        if let Some(offset) = check.file(File::open(&path)?)? {
+            return Ok(Some(Damage { file: path, offset }));
+        }
+    }
+    Ok(None)
+}
+
+/// The log files, oldest first, with the numbers that their headers hold: the low 32 bits of their own.
+pub(crate) fn logs(directory: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     let mut logs = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
@@ -42,14 +53,53 @@ pub(crate) fn find_damage(directory: &Path, raft_log: u32) -> io::Result<Option<
         }
     }
     logs.sort_unstable();
-    for (number, path) in logs {
-        // The low 32 bits are what a header holds.
-        let mut check = Check::new((number & u64::from(u32::MAX)) as u32, raft_log);
-        if let Some(offset) = check.file(File::open(&path)?)? {
-            return Ok(Some(Damage { file: path, offset }));
+    let short = |(number, path)| ((number & u64::from(u32::MAX)) as u32, path);
+    Ok(logs.into_iter().map(short).collect())
+}
+
+/// A write batch in a log file.
+#[cfg(feature = "planted-bugs")]
+pub(crate) struct Record {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) sequence: u64,
+}
+
+/// The batches of a log up to the first place that cannot be read, or belongs to an older use of the file.
+#[cfg(feature = "planted-bugs")]
+pub(crate) fn records(log: &[u8], number: u32) -> Vec<Record> {
+    let (mut found, mut open) = (Vec::new(), None::<Record>);
+    for (count, block) in log.chunks(BLOCK_BYTES).enumerate() {
+        let mut at = 0;
+        while block.len() - at >= RECYCLABLE_HEADER_BYTES {
+            let Some(piece) = piece(block.get(at..).unwrap_or_default(), number) else {
+                return found;
+            };
+            let start = (count * BLOCK_BYTES + at) as u64;
+            at += piece.bytes;
+            if matches!(piece.kind, PieceKind::Full | PieceKind::First) {
+                // A batch begins with its sequence number.
+                let sequence = piece
+                    .payload
+                    .first_chunk::<8>()
+                    .map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
+                open = Some(Record {
+                    start,
+                    end: start,
+                    sequence,
+                });
+            }
+            if matches!(piece.kind, PieceKind::Full | PieceKind::Last)
+                && let Some(record) = open.take()
+            {
+                found.push(Record {
+                    end: (count * BLOCK_BYTES + at) as u64,
+                    ..record
+                });
+            }
         }
     }
-    Ok(None)
+    found
 }
 
 /// One log file.

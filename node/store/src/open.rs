@@ -31,6 +31,8 @@ pub struct Database {
     identity: Identity,
     reserve_bytes: u64,
     halted: OnceLock<Fault>,
+    #[cfg(feature = "planted-bugs")]
+    syncs: crate::planted::Syncs,
 }
 
 impl std::fmt::Debug for Database {
@@ -65,6 +67,8 @@ impl Database {
         let rocks = DB::open_cf_descriptors(&rocks_options, directory.database(), families).map_err(failed)?;
         let database = Self {
             rocks,
+            #[cfg(feature = "planted-bugs")]
+            syncs: crate::planted::Syncs::open(directory.path()).expect("open the mark of syncs"),
             directory,
             identity,
             reserve_bytes: options.reserve_bytes,
@@ -172,7 +176,14 @@ impl Database {
 
     /// Writes a batch and waits until it is on the disk. A failure is final: this and every later write return it.
     pub(crate) fn write_synced(&self, batch: WriteBatch, operation: &'static str) -> Result<(), Fault> {
-        self.write(batch, &synced(), operation)
+        #[cfg(feature = "planted-bugs")]
+        if self.syncs.is_left_out() {
+            return self.write_unsynced(batch, operation);
+        }
+        self.write(batch, &synced(), operation)?;
+        #[cfg(feature = "planted-bugs")]
+        self.syncs.done(self.rocks.latest_sequence_number());
+        Ok(())
     }
 
     /// Writes a batch to the log without waiting for the disk. A failure is final, as above.
@@ -185,7 +196,10 @@ impl Database {
         self.unless_halted()?;
         self.rocks
             .flush_wal(true)
-            .map_err(|error| self.halt(Fault::write(operation, error)))
+            .map_err(|error| self.halt(Fault::write(operation, error)))?;
+        #[cfg(feature = "planted-bugs")]
+        self.syncs.done(self.rocks.latest_sequence_number());
+        Ok(())
     }
 
     fn write(&self, batch: WriteBatch, options: &WriteOptions, operation: &'static str) -> Result<(), Fault> {
