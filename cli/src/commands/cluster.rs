@@ -20,6 +20,21 @@ pub(crate) enum Verb {
     Init(Init),
     /// Make a token with which one new node can join. It is shown once.
     JoinToken(JoinToken),
+    /// Show what a change of the cluster's shape would move, and what is moving anyhow. Changes nothing.
+    Plan(Shape),
+    /// Change the cluster's shape; shows what moves. The cluster goes on meanwhile.
+    Apply(Shape),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Shape {
+    /// Replicas of each shard: 1, 3 or 5.
+    #[arg(long, value_name = "NUMBER", value_parser = replication)]
+    replication: Option<u32>,
+    #[command(flatten)]
+    client: ClientArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(clap::Args)]
@@ -58,6 +73,8 @@ fn replication(text: &str) -> Result<u32, String> {
 pub(crate) fn run(verb: Verb) -> Result<()> {
     match verb {
         Verb::Init(args) => init(&args),
+        Verb::Plan(args) => shape(&args, false),
+        Verb::Apply(args) => shape(&args, true),
         Verb::JoinToken(args) => {
             let made = args
                 .client
@@ -67,6 +84,30 @@ pub(crate) fn run(verb: Verb) -> Result<()> {
                 .show(&made, || format!("{}\n", made["token"].as_str().unwrap_or_default()))
         }
     }
+}
+
+fn shape(args: &Shape, apply: bool) -> Result<()> {
+    let body = json!({"replication": args.replication, "apply": apply});
+    let plan = args.client.admin()?.post("/api/admin/cluster/plan", &body)?;
+    args.output.show(&plan, || {
+        let (before, after) = (&plan["replication"]["before"], &plan["replication"]["after"]);
+        let head = if before == after {
+            format!("replicas of each shard: {before}\n")
+        } else {
+            format!("replicas of each shard: {before} -> {after}\n")
+        };
+        let steps: Vec<&str> = plan["steps"]
+            .as_array()
+            .map(|steps| steps.iter().filter_map(serde_json::Value::as_str).collect())
+            .unwrap_or_default();
+        let tail = match (steps.is_empty(), apply) {
+            (true, _) => "nothing moves\n",
+            (false, true) => "it happens now; `waggle shard list` shows how far it is\n",
+            (false, false) => "`waggle cluster apply` with the same options does it\n",
+        };
+        let steps: String = steps.iter().map(|step| format!("  {step}\n")).collect();
+        format!("{head}{steps}{tail}")
+    })
 }
 
 fn init(args: &Init) -> Result<()> {

@@ -26,6 +26,7 @@ const DIGEST_TIME_MAX: Duration = Duration::from_secs(30);
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/api/admin/cluster", get(show))
+        .route("/api/admin/cluster/plan", post(plan))
         .route("/api/admin/join-tokens", post(create_join_token))
         .route("/api/admin/nodes/{id}/state", post(set_node_state))
         .route("/api/admin/shards/{id}/leader", post(transfer_leader))
@@ -190,6 +191,46 @@ async fn make_token(app: &App, headers: &HeaderMap, request: Request) -> Result<
             .collect(),
     };
     Ok(json!({"token": token.text(), "id": token.id.0, "expires_at": expires_at.to_string()}))
+}
+
+async fn plan(State(app): State<Arc<App>>, headers: HeaderMap, request: Request) -> Response<Body> {
+    respond(StatusCode::OK, plan_cluster(&app, &headers, request).await)
+}
+
+async fn plan_cluster(app: &App, headers: &HeaderMap, request: Request) -> Result<Value, Fault> {
+    let call = operator(app, request.uri(), headers, KeyScopes::ADMIN_WRITE).await?;
+    let fields = read_object(request, &["replication", "apply"]).await?;
+    let replication = match fields.get("replication") {
+        None | Some(Value::Null) => 0,
+        Some(given) => given
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .filter(|number| matches!(number, 1 | 3 | 5))
+            .ok_or_else(|| Fault::validation("replication", "is 1, 3 or 5"))?,
+    };
+    let apply = match fields.get("apply") {
+        None | Some(Value::Null) => false,
+        Some(given) => given
+            .as_bool()
+            .ok_or_else(|| Fault::validation("apply", "is true or false"))?,
+    };
+    let reply = app
+        .cluster
+        .meta(|mut client, left| {
+            let request = wire::PlanClusterRequest {
+                principal: call.caller.principal.clone(),
+                replication,
+                apply,
+            };
+            async move { client.plan_cluster(timed(request, left)).await }
+        })
+        .await?;
+    Ok(json!({
+        "replication": {"before": reply.replication_before, "after": reply.replication_after},
+        "steps": reply.steps,
+        "applied": apply,
+        "placement_version": reply.placement_version,
+    }))
 }
 
 async fn set_node_state(

@@ -437,6 +437,10 @@ impl MetaService for Shared {
         Err(Status::unimplemented("not of this stub"))
     }
 
+    async fn plan_cluster(&self, _: Request<PlanClusterRequest>) -> Answer<PlanClusterReply> {
+        Err(Status::unimplemented("not of this stub"))
+    }
+
     async fn transfer_leader(&self, _: Request<TransferLeaderRequest>) -> Answer<TransferLeaderReply> {
         Err(Status::unimplemented("not of this stub"))
     }

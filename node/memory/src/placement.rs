@@ -301,6 +301,78 @@ pub fn step(placement: &Placement, shard: ShardId, now: &Leading<'_>) -> Option<
     (!over.is_empty()).then_some(Step::Remove(over))
 }
 
+/// A cluster with another number of replicas for each shard.
+pub fn with_replication(now: &Placement, replication: u32) -> Result<Placement, Refused> {
+    if !matches!(replication, 1 | 3 | 5) {
+        return Err(Refused("the replication factor is 1, 3 or 5".to_owned()));
+    }
+    let mut next = now.clone();
+    next.version += 1;
+    next.replication = replication;
+    Ok(next)
+}
+
+/// What happens to the replicas from here on, if all nodes work: a line for each step, in order. Ends where nothing
+/// changes any more.
+pub fn outlook(now: &Placement) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut placement = now.clone();
+    // Every round adds, promotes or removes at least one replica.
+    let rounds_max = 4 * placement.shards.len() * placement.nodes.len().max(1) + 8;
+    for _ in 0..rounds_max {
+        let reached: Vec<Membership> = placement.shards.iter().map(reached).collect();
+        let Some(after) = with_memberships(&placement, &reached).or_else(|| next(&placement)) else {
+            break;
+        };
+        for (before, after) in placement.shards.iter().zip(&after.shards) {
+            lines.extend(difference(before, after));
+        }
+        placement = after;
+    }
+    lines
+}
+
+/// The membership of a shard once its leader has done what the placement says.
+fn reached(shard: &ShardPlacement) -> Membership {
+    let staying = shard
+        .replicas
+        .iter()
+        .filter(|replica| replica.state != ReplicaState::Leaving);
+    let ids: Vec<u64> = staying.map(|replica| replica.id).collect();
+    Membership {
+        shard: shard.shard,
+        voters: ids.clone(),
+        members: ids,
+    }
+}
+
+fn difference(before: &ShardPlacement, after: &ShardPlacement) -> Vec<String> {
+    let name = before.shard;
+    let known = |id: u64| before.replicas.iter().find(|replica| replica.id == id);
+    let mut lines: Vec<String> = after
+        .replicas
+        .iter()
+        .filter_map(
+            |replica| match (known(replica.id).map(|old| old.state), replica.state) {
+                (None, _) => Some(format!("{name}: a new replica on {}", replica.node)),
+                (Some(old), ReplicaState::Voting) if old != ReplicaState::Voting => {
+                    Some(format!("{name}: the replica on {} votes", replica.node))
+                }
+                (Some(old), ReplicaState::Leaving) if old != ReplicaState::Leaving => {
+                    Some(format!("{name}: the replica on {} leaves", replica.node))
+                }
+                _ => None,
+            },
+        )
+        .collect();
+    let gone = before
+        .replicas
+        .iter()
+        .filter(|replica| !after.replicas.iter().any(|kept| kept.id == replica.id));
+    lines.extend(gone.map(|replica| format!("{name}: the data of the replica on {} are removed", replica.node)));
+    lines
+}
+
 /// A node in another state. Refused: what would lose data or cannot be undone.
 pub fn with_node_state(now: &Placement, id: NodeId, state: NodeState) -> Result<Placement, Refused> {
     let Some(node) = now.node(id) else {

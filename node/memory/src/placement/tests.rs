@@ -243,3 +243,39 @@ fn a_leader_that_is_to_leave_hands_over_first_and_unknown_newcomers_are_left_alo
         "a later placement may know it"
     );
 }
+
+#[test]
+fn the_outlook_says_what_a_change_would_move_and_nothing_when_all_is_done() {
+    let settled = settle(cluster(1, 1, &[(2, "b"), (3, "c")]));
+    assert_eq!(outlook(&settled), Vec::<String>::new());
+    let three = with_replication(&settled, 3).expect("allowed");
+    let mut said = outlook(&three);
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "shd_0: a new replica on nod_2",
+            "shd_0: a new replica on nod_3",
+            "shd_0: the replica on nod_2 votes",
+            "shd_0: the replica on nod_3 votes",
+            "shd_1: a new replica on nod_2",
+            "shd_1: a new replica on nod_3",
+            "shd_1: the replica on nod_2 votes",
+            "shd_1: the replica on nod_3 votes",
+        ]
+    );
+    assert!(with_replication(&settled, 2).is_err());
+    let mut one = settle(three);
+    one = with_replication(&one, 1).expect("allowed");
+    let said = outlook(&one);
+    assert_eq!(
+        said.iter().filter(|line| line.ends_with("leaves")).count(),
+        4,
+        "{said:?}"
+    );
+    assert_eq!(
+        said.iter().filter(|line| line.ends_with("are removed")).count(),
+        4,
+        "{said:?}"
+    );
+}

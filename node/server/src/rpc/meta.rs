@@ -13,8 +13,9 @@ use waggle_proto::wire::meta_service_server::MetaService;
 use waggle_proto::wire::{
     self, CreateJoinTokenReply, CreateJoinTokenRequest, CreateKeyRequest, CreateTenantRequest, FindKeyReply,
     FindKeyRequest, GetPlacementRequest, KeyInfo, ListKeysReply, ListKeysRequest, ListTenantsReply, ListTenantsRequest,
-    NodeStatusReply, NodeStatusRequest, Placement, RevokeKeyRequest, SetNodeStateRequest, ShardDigestReply,
-    ShardDigestRequest, TenantInfo, TransferLeaderReply, TransferLeaderRequest, WatchPlacementRequest,
+    NodeStatusReply, NodeStatusRequest, Placement, PlanClusterReply, PlanClusterRequest, RevokeKeyRequest,
+    SetNodeStateRequest, ShardDigestReply, ShardDigestRequest, TenantInfo, TransferLeaderReply, TransferLeaderRequest,
+    WatchPlacementRequest,
 };
 use waggle_shard::Proposal;
 
@@ -118,6 +119,11 @@ impl MetaService for MetaCalls {
 
     async fn set_node_state(&self, request: Request<SetNodeStateRequest>) -> Result<Response<Placement>, Status> {
         let reply = super::placement::set_node_state(&self.engine, request.into_inner()).await?;
+        Ok(Response::new(reply))
+    }
+
+    async fn plan_cluster(&self, request: Request<PlanClusterRequest>) -> Result<Response<PlanClusterReply>, Status> {
+        let reply = super::placement::plan(&self.engine, request.into_inner()).await?;
         Ok(Response::new(reply))
     }
 

@@ -14,8 +14,8 @@ use waggle_memory::placement;
 use waggle_memory::tables::typed;
 use waggle_memory::time::Millis;
 use waggle_proto::wire::{
-    self, CreateJoinTokenReply, CreateJoinTokenRequest, SetNodeStateRequest, ShardDigestReply, ShardDigestRequest,
-    TransferLeaderReply, TransferLeaderRequest,
+    self, CreateJoinTokenReply, CreateJoinTokenRequest, PlanClusterReply, PlanClusterRequest, SetNodeStateRequest,
+    ShardDigestReply, ShardDigestRequest, TransferLeaderReply, TransferLeaderRequest,
 };
 use waggle_shard::Proposal;
 
@@ -134,6 +134,38 @@ pub(super) async fn set_node_state(
                     .await?;
                 return Ok(wire::placement(&next));
             }
+        }
+    }
+    Err(CallError::unavailable(
+        "the placement changes all the time; try again",
+        Duration::from_millis(500),
+    ))
+}
+
+/// What a change of the cluster's shape would do; does it if asked.
+pub(super) async fn plan(engine: &Arc<Engine>, request: PlanClusterRequest) -> Result<PlanClusterReply, CallError> {
+    for _ in 0..TRIES_MAX {
+        let now = newest(engine).await?;
+        let changes = request.replication != 0 && request.replication != now.replication;
+        let next = if changes {
+            placement::with_replication(&now, request.replication)
+                .map_err(|refused| CallError::invalid("replication", refused.0))?
+        } else {
+            now.clone()
+        };
+        let reply = PlanClusterReply {
+            replication_before: now.replication,
+            replication_after: next.replication,
+            steps: placement::outlook(&next),
+            placement_version: next.version,
+        };
+        if !changes || !request.apply {
+            return Ok(reply);
+        }
+        match propose(engine, &request.principal, Command::ChangePlacement(next)).await? {
+            Outcome::Rejected(Rejection::VersionConflict { .. }) => {}
+            Outcome::Rejected(rejection) => return Err(rejection.into()),
+            _ => return Ok(reply),
         }
     }
     Err(CallError::unavailable(
