@@ -71,7 +71,8 @@ async fn a_brief_has_facts_under_facts_and_its_conflicts_even_when_there_are_non
         under("Constraints and requirements").contains("30 days"),
         "{sections:?}"
     );
-    ensure!(under("Notes and names").contains("ledger"), "{sections:?}");
+    // Written today, so it stands under the changes; nothing is told twice.
+    ensure!(under("Changes of the last 7 days").contains("ledger"), "{sections:?}");
     ensure!(brief.structured["conflicts"] == json!([]), "{}", brief.structured);
     world.stop()
 }

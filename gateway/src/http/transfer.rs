@@ -375,7 +375,11 @@ async fn imported(
     let call = call_of(parts, true);
     if is_vault(&query, &source).await? {
         let done = Box::pin(vault_import::run(app, caller, &call, source, query.dry_run)).await?;
-        return Ok(done.json(query.dry_run));
+        let mut report = json!({"format": "vault"});
+        if let (Some(report), Value::Object(done)) = (report.as_object_mut(), done.json(query.dry_run)) {
+            report.extend(done);
+        }
+        return Ok(report);
     }
     let wanted = Import {
         source,

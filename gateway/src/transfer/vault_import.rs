@@ -49,7 +49,6 @@ const CONFLICTS_SHOWN: usize = 50;
 impl Done {
     pub(crate) fn json(&self, dry_run: bool) -> Value {
         json!({
-            "format": "vault",
             "nodes_created": self.nodes_created,
             "nodes_updated": self.nodes_updated,
             "nodes_unchanged": self.nodes_unchanged,

@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(packed(folder.path())?, [".waggle/vault.json", "a/b.md"]);
         assert!(waggle_formats::vault::is_zip_of_notes(pack(folder.path())?)?);
         put("a/picture.png")?;
-        let refused = packed(folder.path()).map(|_| ()).unwrap_err().to_string();
+        let refused = packed(folder.path()).expect_err("a picture").to_string();
         assert!(refused.contains("a/picture.png"), "{refused}");
         Ok(())
     }
