@@ -136,14 +136,15 @@ pub enum Fault {
     IsolateLeader {
         gateways: bool,
     },
-    /// All see this node, and nobody else.
+    /// The leader and the others see one node only, so many places behind the leader, and it sees all.
     Bridge {
-        middle: u64,
+        place: u64,
     },
-    /// What `from` sends does not arrive at `to`, whoever dialled.
+    /// What the leader sends does not arrive at the node so many places behind it, or the other way round, whoever
+    /// dialled. Between two followers nothing may be said for a long time.
     OneWay {
-        from: u64,
-        to: u64,
+        outward: bool,
+        place: u64,
     },
     /// The leader is heard and hears no other node.
     DeafLeader,

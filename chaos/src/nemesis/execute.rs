@@ -111,9 +111,12 @@ impl<'a> Nemesis<'a> {
 
     async fn begin(&mut self, planned: Planned) {
         let leader = match planned.fault {
-            Fault::KillLeader | Fault::PauseLeader | Fault::IsolateLeader { .. } | Fault::DeafLeader => {
-                Some(self.leader().await)
-            }
+            Fault::KillLeader
+            | Fault::PauseLeader
+            | Fault::IsolateLeader { .. }
+            | Fault::Bridge { .. }
+            | Fault::OneWay { .. }
+            | Fault::DeafLeader => Some(self.leader().await),
             _ => None,
         };
         let who = leader.map_or_else(String::new, |leader| format!(" (node {leader})"));
@@ -306,10 +309,10 @@ impl<'a> Nemesis<'a> {
 
     /// Sets every wire to what all faults that go on make of it.
     fn bend(&self) {
-        let now = &self.active;
+        let (now, nodes) = (&self.active, self.cluster.shape.nodes);
         self.cluster.set_wires(|from, to| {
             now.iter().fold(Wire::default(), |wire, active| {
-                bent(wire, &active.planned.fault, active.leader.unwrap_or(0), from, to)
+                bent(wire, &active.planned.fault, active.leader.unwrap_or(0), nodes, from, to)
             })
         });
     }
@@ -348,7 +351,8 @@ impl<'a> Nemesis<'a> {
 }
 
 /// What one fault adds to one wire. `from` dials `to`.
-fn bent(mut wire: Wire, fault: &Fault, leader: u64, from: Peer, to: Peer) -> Wire {
+fn bent(mut wire: Wire, fault: &Fault, leader: u64, nodes: u64, from: Peer, to: Peer) -> Wire {
+    let behind = |place: u64| (leader.saturating_sub(1) + place) % nodes.max(1) + 1;
     let has = |node: u64| from == Peer::Node(node) || to == Peer::Node(node);
     let between_nodes = matches!(from, Peer::Node(_));
     let mut hold = |forward: bool, backward: bool| {
@@ -364,14 +368,19 @@ fn bent(mut wire: Wire, fault: &Fault, leader: u64, from: Peer, to: Peer) -> Wir
             let cut = has(leader) && (between_nodes || *gateways);
             hold(cut, cut);
         }
-        Fault::Bridge { middle } => {
-            let cut = between_nodes && !has(*middle);
+        Fault::Bridge { place } => {
+            let cut = between_nodes && !has(behind(*place));
             hold(cut, cut);
         }
-        Fault::OneWay { from: sender, to: deaf } => {
+        Fault::OneWay { outward, place } => {
+            let (sender, deaf) = if *outward {
+                (leader, behind(*place))
+            } else {
+                (behind(*place), leader)
+            };
             hold(
-                (from, to) == (Peer::Node(*sender), Peer::Node(*deaf)),
-                (from, to) == (Peer::Node(*deaf), Peer::Node(*sender)),
+                (from, to) == (Peer::Node(sender), Peer::Node(deaf)),
+                (from, to) == (Peer::Node(deaf), Peer::Node(sender)),
             );
         }
         Fault::DeafLeader => {
@@ -410,7 +419,7 @@ mod tests {
                 .into_iter()
                 .filter(|to| matches!(to, Peer::Node(_)) && *to != from)
             {
-                let wire = bent(Wire::default(), fault, leader, from, to);
+                let wire = bent(Wire::default(), fault, leader, 3, from, to);
                 if wire.hold_forward {
                     found.push(format!("{}>{}", name(from), name(to)));
                 }
@@ -434,8 +443,10 @@ mod tests {
         assert_eq!(silence(&alone, 0), isolated);
         let all = Fault::IsolateLeader { gateways: true };
         assert_eq!(silence(&all, 1), ["1>2", "1>3", "1>g1", "2>1", "3>1", "g1>1"]);
-        assert_eq!(silence(&Fault::Bridge { middle: 2 }, 0), ["1>3", "3>1"]);
-        assert_eq!(silence(&Fault::OneWay { from: 1, to: 3 }, 0), ["1>3"]);
+        assert_eq!(silence(&Fault::Bridge { place: 1 }, 1), ["1>3", "3>1"]);
+        let outward = |outward| Fault::OneWay { outward, place: 2 };
+        assert_eq!(silence(&outward(true), 1), ["1>3"]);
+        assert_eq!(silence(&outward(false), 2), ["1>2"]);
         assert_eq!(silence(&Fault::DeafLeader, 2), ["1>2", "3>2"]);
         assert!(silence(&Fault::Resets, 2).is_empty());
     }

@@ -128,10 +128,12 @@ fn fault(kind: Kind, wishes: &Wishes, dice: &mut Dice) -> Fault {
         Kind::IsolateLeader => Fault::IsolateLeader {
             gateways: dice.below(2) == 0,
         },
-        Kind::Bridge => Fault::Bridge { middle: node },
+        Kind::Bridge => Fault::Bridge {
+            place: dice.between(1, wishes.nodes.max(2) - 1),
+        },
         Kind::OneWay => Fault::OneWay {
-            from: node,
-            to: nodes.get(1).copied().unwrap_or(node),
+            outward: dice.below(2) == 0,
+            place: dice.between(1, wishes.nodes.max(2) - 1),
         },
         Kind::DeafLeader => Fault::DeafLeader,
         Kind::Delay => Fault::Delay {
