@@ -214,7 +214,7 @@ fn a_node_without_identity_does_not_start() {
     let output = run(home.path(), &["node", "--config", node.to_str().expect("path")]);
     assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("holds no identity") && stderr(&output).contains("--init"),
+        stderr(&output).contains("holds no identity") && stderr(&output).contains("waggle cluster init"),
         "{}",
         stderr(&output)
     );

@@ -50,7 +50,9 @@ impl Listen {
 
 /// Opens a channel to a node that the gateway learns of while it runs.
 #[derive(Clone)]
-pub struct Connect(Arc<dyn Fn(NodeId, &str) -> Result<Channel, String> + Send + Sync>);
+pub struct Connect(Arc<Open>);
+
+type Open = dyn Fn(NodeId, &str) -> Result<Channel, String> + Send + Sync;
 
 impl Connect {
     /// With a function of the node and its address (host:port).

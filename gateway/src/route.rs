@@ -19,7 +19,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 use waggle_config::limits::RPC_BYTES_MAX;
 use waggle_memory::id::TenantId;
-use waggle_memory::meta::{NodeId, ShardId, Slot};
+use waggle_memory::meta::{NodeId, ReplicaState, ShardId, Slot};
 use waggle_proto::wire::error_detail::Family;
 use waggle_proto::wire::history_service_client::HistoryServiceClient;
 use waggle_proto::wire::insight_service_client::InsightServiceClient;
@@ -57,6 +57,8 @@ pub(crate) struct Call {
     pub(crate) deadline: Instant,
     /// Whether something changes: decides what an unknown outcome is called.
     pub(crate) writes: bool,
+    /// Any replica may answer, not only the leader.
+    pub(crate) bounded: bool,
 }
 
 /// Placement, and a channel to each node.
@@ -213,7 +215,13 @@ impl Cluster {
         let mut possibly_done = false;
         for attempt in 0..ATTEMPTS_MAX {
             let shard = shard_of(&placement, &caller.tenant)?;
-            let Some((node, channel)) = self.replica(&placement, shard, attempt) else {
+            let anywhere = call.bounded && attempt == 0;
+            let found = if anywhere {
+                self.any_replica(&placement, shard)
+            } else {
+                self.replica(&placement, shard, attempt)
+            };
+            let Some((node, channel)) = found else {
                 return Err(Fault::unavailable(
                     "no node of the owning shard is known here",
                     Duration::from_secs(2),
@@ -234,7 +242,9 @@ impl Cluster {
             let next = tokio::select! {
                 answer = tokio::time::timeout(left, send(channel, context, left)) => match answer {
                     Ok(Ok(response)) => {
-                        self.remember_leader(shard, node);
+                        if !anywhere {
+                            self.remember_leader(shard, node);
+                        }
                         return Ok(response.into_inner());
                     }
                     Ok(Err(status)) => judge(&status),
@@ -259,7 +269,9 @@ impl Cluster {
                     leader,
                 } => {
                     possibly_done |= !certain;
-                    self.forget_leader(shard, node);
+                    if !anywhere {
+                        self.forget_leader(shard, node);
+                    }
                     let pause = match leader.filter(|leader| *leader != node) {
                         Some(leader) if self.nodes.get(leader).is_some() && attempt < HINTS_MAX => {
                             self.remember_leader(shard, leader);
@@ -407,6 +419,22 @@ impl Cluster {
             })
             .collect();
         reachable.get(attempt.checked_rem(reachable.len())?).cloned()
+    }
+
+    /// Replicas in turn, for reads that need not be the newest.
+    fn any_replica(&self, placement: &wire::Placement, shard: u32) -> Option<(NodeId, Channel)> {
+        let replicas = placement.shards.iter().find(|known| known.shard == shard)?;
+        let voting = replicas
+            .replicas
+            .iter()
+            .filter(|replica| replica.state == u32::from(ReplicaState::Voting.number()))
+            .filter_map(|replica| {
+                let node = NodeId(replica.node);
+                self.nodes.get(node).map(|channel| (node, channel))
+            });
+        let reachable: Vec<(NodeId, Channel)> = voting.collect();
+        let at = self.turn.fetch_add(1, Ordering::Relaxed);
+        reachable.get(at.checked_rem(reachable.len())?).cloned()
     }
 
     /// The node to ask about the meta shard. Without a placement any node may know it.

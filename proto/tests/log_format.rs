@@ -289,25 +289,3 @@ fn a_placement_from_before_there_were_several_nodes_is_read_as_one_node_with_eve
         assert_eq!(replicas, [(node.0, node)]);
     }
 }
-
-#[test]
-fn a_placement_from_before_there_were_several_nodes_is_read_as_one_node_with_everything() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/first_form_placement.txt");
-    let found = fs::read_to_string(path).unwrap();
-    let (hex, _) = found.split_once("\n\n").unwrap();
-    let Row::Placement(placement) = decode_row(RowKind::Placement, &from_hex(hex)).unwrap() else {
-        panic!("another row");
-    };
-    let node = placement.nodes[0].id;
-    assert_eq!((placement.nodes.len(), placement.replication), (1, 1));
-    assert_eq!(placement.next_replica, node.0 + 1);
-    for (number, shard) in (0..).zip(&placement.shards) {
-        assert_eq!(shard.shard.0, number, "the meta shard, and then the data shards");
-        let replicas: Vec<_> = shard
-            .replicas
-            .iter()
-            .map(|replica| (replica.id, replica.node))
-            .collect();
-        assert_eq!(replicas, [(node.0, node)]);
-    }
-}

@@ -3,6 +3,7 @@
 //! Tests here see Waggle as its users do, through the process and its URL; of our crates they use none, but for the load
 //! on a cluster, which calls nodes as gateways do. They wait for a state, with a deadline, and never for a span of time.
 
+pub mod cluster;
 pub mod machine;
 pub mod mcp;
 pub mod server;

@@ -151,7 +151,7 @@ impl Drop for Dev {
     clippy::disallowed_methods,
     reason = "the only sleep of the tests, inside loops with a deadline"
 )]
-fn pause() {
+pub(crate) fn pause() {
     thread::sleep(Duration::from_millis(10));
 }
 

@@ -23,7 +23,9 @@ use waggle_config::runtime::tasks::Tasks;
 use waggle_gateway::join_token::{self, Token};
 use waggle_memory::meta::{NodeId, NodeInfo, NodeState};
 use waggle_memory::time::Millis;
-use waggle_node::{ClusterOrigin, Dial, EngineOptions, JoinRequest, Node, NodeOptions, Settings, Start, StoreOptions};
+use waggle_node::{
+    ClusterOrigin, Dial, EngineOptions, JoinError, JoinRequest, Node, NodeOptions, Settings, Start, StoreOptions,
+};
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
 
 use super::bootstrap::Bootstrap;
@@ -151,7 +153,9 @@ async fn enter(config: &NodeConfig, tls: &PeerTls, dial: Arc<dyn Dial>) -> Resul
                 secret_hash: join_token::hash(&token.secret),
                 contacts: token.contacts.clone(),
             };
-            let placement = waggle_node::join(&request, dial, JOIN_TIME_MAX).await?;
+            let placement = waggle_node::join(&request, dial, JOIN_TIME_MAX)
+                .await
+                .map_err(not_let_in)?;
             if placement.cluster != token.cluster {
                 bail!(
                     "the token is of cluster {}, but cluster {} answered",
@@ -173,6 +177,17 @@ async fn enter(config: &NodeConfig, tls: &PeerTls, dial: Arc<dyn Dial>) -> Resul
             Ok((claimed, ClusterOrigin::Joined(Box::new(placement))))
         }
     }
+}
+
+/// The page of the error says what a node that lost its directory does.
+fn not_let_in(error: JoinError) -> anyhow::Error {
+    let code = match &error {
+        JoinError::Refused(_) => failure::CONFIGURATION,
+        JoinError::Unreachable { .. } => failure::UNAVAILABLE,
+    };
+    Failure::new(code, error.to_string())
+        .next("a number is used once: a node that lost its directory joins under a new number, with a certificate for that")
+        .into()
 }
 
 fn known(claimed: Claimed) -> Result<(Claimed, ClusterOrigin)> {

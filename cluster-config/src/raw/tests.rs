@@ -43,12 +43,12 @@ fn check(file: &str, environment: &[(&str, &str)], expect: &[&str]) {
 fn all_mistakes_of_form_are_found_at_once() {
     check("[node]\ndata_dir = \"d\"\n", &[], &[]);
     check(
-        "[node]\ndata_dri = \"d\"\nlisten = \"here\"\nshard_count = 0\n\n[raft]\nheartbeat_interval = 150\n",
+        "[node]\ndata_dri = \"d\"\nlisten = \"here\"\nstore_bytes_max = 0\n\n[raft]\nheartbeat_interval = 150\n",
         &[],
         &[
             "f.toml:2: unknown key 'node.data_dri'; did you mean 'node.data_dir'?",
             "f.toml:3: node.listen: 'here' is not an IP address and a port, such as 127.0.0.1:7700",
-            "f.toml:4: node.shard_count: 0 is out of range; expected a number from 1 to 64",
+            "f.toml:4: node.store_bytes_max: 0 is out of range; expected bytes from 32MiB to 1TiB, such as 512MiB",
             "f.toml:7: raft.heartbeat_interval: 150 does not fit; expected a time from 10ms to 10s, such as 150ms or 30s",
         ],
     );

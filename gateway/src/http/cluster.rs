@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::routing::{get, post};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode, Uri};
 use serde_json::{Value, json};
 use waggle_memory::meta::{ClusterId, KeyScopes, NodeId, NodeState, ReplicaState};
 use waggle_proto::wire;
@@ -33,8 +33,8 @@ pub(super) fn routes() -> Router<Arc<App>> {
 }
 
 /// What concerns the whole cluster is for operators only.
-async fn operator(app: &App, headers: &HeaderMap, scope: KeyScopes) -> Result<AdminCall, Fault> {
-    let call = AdminCall::begin(app, headers, scope).await?;
+async fn operator(app: &App, uri: &Uri, headers: &HeaderMap, scope: KeyScopes) -> Result<AdminCall, Fault> {
+    let call = AdminCall::begin(app, uri, headers, scope).await?;
     if call.caller.is_operator() {
         return Ok(call);
     }
@@ -44,12 +44,12 @@ async fn operator(app: &App, headers: &HeaderMap, scope: KeyScopes) -> Result<Ad
     ))
 }
 
-async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
-    respond(StatusCode::OK, show_cluster(&app, &headers).await)
+async fn show(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response<Body> {
+    respond(StatusCode::OK, show_cluster(&app, &uri, &headers).await)
 }
 
-async fn show_cluster(app: &App, headers: &HeaderMap) -> Result<Value, Fault> {
-    operator(app, headers, KeyScopes::ADMIN_READ).await?;
+async fn show_cluster(app: &App, uri: &Uri, headers: &HeaderMap) -> Result<Value, Fault> {
+    operator(app, uri, headers, KeyScopes::ADMIN_READ).await?;
     let placement = app
         .cluster
         .meta(|mut client, left| async move { client.get_placement(timed(wire::GetPlacementRequest {}, left)).await })
@@ -153,7 +153,7 @@ async fn create_join_token(State(app): State<Arc<App>>, headers: HeaderMap, requ
 }
 
 async fn make_token(app: &App, headers: &HeaderMap, request: Request) -> Result<Value, Fault> {
-    let call = operator(app, headers, KeyScopes::ADMIN_WRITE).await?;
+    let call = operator(app, request.uri(), headers, KeyScopes::ADMIN_WRITE).await?;
     let fields = read_object(request, &["ttl_seconds"]).await?;
     let time = match fields.get("ttl_seconds") {
         None | Some(Value::Null) => TOKEN_TIME,
@@ -202,7 +202,7 @@ async fn set_node_state(
 }
 
 async fn change_node(app: &App, node: u64, headers: &HeaderMap, request: Request) -> Result<Value, Fault> {
-    let call = operator(app, headers, KeyScopes::ADMIN_WRITE).await?;
+    let call = operator(app, request.uri(), headers, KeyScopes::ADMIN_WRITE).await?;
     let fields = read_object(request, &["state"]).await?;
     let words = [NodeState::Active, NodeState::Draining, NodeState::Decommissioning];
     let state = text_field(&fields, "state")?
@@ -232,7 +232,7 @@ async fn transfer_leader(
 }
 
 async fn move_leader(app: &App, shard: u32, headers: &HeaderMap, request: Request) -> Result<Value, Fault> {
-    operator(app, headers, KeyScopes::ADMIN_WRITE).await?;
+    operator(app, request.uri(), headers, KeyScopes::ADMIN_WRITE).await?;
     let fields = read_object(request, &["to_node"]).await?;
     let to_node = match fields.get("to_node") {
         None | Some(Value::Null) => 0,
@@ -251,12 +251,12 @@ async fn move_leader(app: &App, shard: u32, headers: &HeaderMap, request: Reques
     Ok(json!({"shard": shard, "leader": reply.leader_node, "took_ms": reply.took_ms}))
 }
 
-async fn digests(State(app): State<Arc<App>>, Path(shard): Path<u32>, headers: HeaderMap) -> Response<Body> {
-    respond(StatusCode::OK, compare(&app, shard, &headers).await)
+async fn digests(State(app): State<Arc<App>>, Path(shard): Path<u32>, uri: Uri, headers: HeaderMap) -> Response<Body> {
+    respond(StatusCode::OK, compare(&app, shard, &uri, &headers).await)
 }
 
-async fn compare(app: &App, shard: u32, headers: &HeaderMap) -> Result<Value, Fault> {
-    operator(app, headers, KeyScopes::ADMIN_READ).await?;
+async fn compare(app: &App, shard: u32, uri: &Uri, headers: &HeaderMap) -> Result<Value, Fault> {
+    operator(app, uri, headers, KeyScopes::ADMIN_READ).await?;
     let found = app.cluster.digests(shard, DIGEST_TIME_MAX).await?;
     let hashes: Vec<(u64, Vec<u8>)> = found
         .iter()

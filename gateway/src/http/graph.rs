@@ -127,6 +127,7 @@ async fn listed(app: &App, listing: Listing, request: &Parts, request_id: &str) 
         fingerprint: asked.fingerprint,
         deadline: Instant::now() + app.limits.call_time_default(),
         writes: false,
+        bounded: false,
     };
     let mut page = Map::new();
     for what in listing.lists {

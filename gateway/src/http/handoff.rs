@@ -122,6 +122,7 @@ async fn handoff(app: &App, request: Request, request_id: &str) -> Ended {
         fingerprint: 0,
         deadline: Instant::now() + app.limits.call_time_default(),
         writes: !options.dry_run,
+        bounded: false,
     };
     let wire_request = wire_request(&scope, messages, options);
     let reply = app

@@ -98,6 +98,7 @@ fn call_of(parts: &Parts, writes: bool) -> Call {
         fingerprint: xxhash_rust::xxh3::xxh3_64(parts.uri.to_string().as_bytes()),
         deadline: Instant::now() + TRANSFER_TIME_MAX,
         writes,
+        bounded: false,
     }
 }
 

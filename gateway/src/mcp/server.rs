@@ -108,6 +108,7 @@ impl Mcp {
         let mut call = ToolCall::begin(app, caller, tool, &given, request_id(context, asked)?)?;
         call.base_url = base_url(asked.parts);
         call.bounded = is_bounded(context)?;
+        call.call.bounded = call.bounded && MAY_BE_BOUNDED.contains(&tool.name);
         call.read_after = read_after(app, context, caller)?;
         call.run().await
     }
@@ -119,6 +120,7 @@ impl Mcp {
             fingerprint: 0,
             deadline: Instant::now() + self.app.limits.call_time_default(),
             writes: false,
+            bounded: false,
         }
     }
 }
@@ -162,6 +164,9 @@ fn request_id(context: &RequestContext<RoleServer>, asked: &Asked<'_>) -> Result
     }
     Ok(id.to_owned())
 }
+
+/// Tools whose answers a replica that does not lead may give.
+const MAY_BE_BOUNDED: [&str; 2] = ["query_graph", "prime_context"];
 
 fn is_bounded(context: &RequestContext<RoleServer>) -> Result<bool, Fault> {
     match context

@@ -106,6 +106,7 @@ impl<'a> ToolCall<'a> {
                 fingerprint,
                 deadline: Instant::now() + app.limits.call_time_default(),
                 writes: !tool.hints.read_only,
+                bounded: false,
             },
             now,
             walk,

@@ -14,6 +14,9 @@ use waggle_shard::Proposal;
 use crate::engine::Engine;
 use crate::error::CallError;
 
+/// Longest wait of a bounded read for a replica that lags.
+const BOUNDED_WAIT_MAX: Duration = Duration::from_millis(250);
+const BOUNDED_POLL: Duration = Duration::from_millis(5);
 /// Longest request id in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
@@ -102,6 +105,25 @@ impl Call {
             .linearizable_read(self.time_max())
             .await?;
         Ok(point.applied_index)
+    }
+
+    /// For a bounded read: waits a moment until the tables of this replica, which need not lead, show an entry that the
+    /// caller has seen. One that lags more is refused, and the caller goes to the leader.
+    pub(crate) async fn at_least(&self, index: u64) -> Result<u64, CallError> {
+        let shard = self.engine.shard(self.shard)?;
+        let deadline = tokio::time::Instant::now() + BOUNDED_WAIT_MAX;
+        loop {
+            let status = shard.status();
+            // Without a leader nobody can say how old this replica is.
+            let leader = status.leader.map(|(_, member)| member.node);
+            match (status.applied_index, leader) {
+                (Some(applied), Some(_)) if applied >= index => return Ok(applied),
+                (_, leader) if tokio::time::Instant::now() >= deadline => {
+                    return Err(CallError::not_leader(leader.unwrap_or(0)));
+                }
+                _ => tokio::time::sleep(BOUNDED_POLL).await,
+            }
+        }
     }
 
     /// Reads the tenant's rows on a blocking thread.

@@ -202,13 +202,12 @@ impl Keeper {
         for (shard, entry) in held {
             let wanted = placement.replicas_on(node).find(|(wanted, _)| *wanted == shard);
             match wanted {
-                Some((_, replica)) if replica.id == entry.replica => {
-                    if entry.joining && self.is_member(shard) {
-                        let this = Arc::clone(self);
-                        self.on_disk(move || this.hosted.joined(shard).map_err(|error| error.to_string()))
-                            .await;
-                    }
+                Some((_, replica)) if replica.id == entry.replica && entry.joining && self.is_member(shard) => {
+                    let this = Arc::clone(self);
+                    self.on_disk(move || this.hosted.joined(shard).map_err(|error| error.to_string()))
+                        .await;
                 }
+                Some((_, replica)) if replica.id == entry.replica => {}
                 // Numbers are never used twice: one below the next that is not in the placement is gone for good.
                 _ if entry.replica < placement.next_replica => self.end(shard).await,
                 _ => {}

@@ -36,7 +36,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: PrimeRequest) -> Resul
     let call = Call::new(engine, request.context.clone())?;
     let scope = wire::scope_of(request.scope.clone())?;
     let applied_index = if request.bounded {
-        request.read_after_index
+        call.at_least(request.read_after_index).await?
     } else {
         call.linearize().await?
     };

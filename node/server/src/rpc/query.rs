@@ -36,7 +36,7 @@ pub(super) async fn handle(engine: &Arc<Engine>, request: QueryRequest) -> Resul
     let call = Call::new(engine, request.context.clone())?;
     let asked = Asked::read(request, engine.clock.wall())?;
     let applied_index = if asked.bounded {
-        asked.read_after
+        call.at_least(asked.read_after).await?
     } else {
         call.linearize().await?
     };
