@@ -80,9 +80,7 @@ pub(super) fn prepare(layout: &Layout, wanted: &Wanted, clock: &dyn Clock) -> Re
         id,
     });
     for subject in nodes.chain(gateways) {
-        if !certificates::files(&dir, subject).certificate.exists() {
-            certificates::create(&dir, subject, clock.wall())?;
-        }
+        certificates::ensure(&dir, subject, clock.wall())?;
     }
     let mut free = FreePorts::default();
     let mut node_ports = Vec::new();

@@ -38,6 +38,7 @@ pub(crate) struct Running {
     pub(crate) nodes: Vec<NodeAt>,
     /// host:port of each gateway.
     pub(crate) gateways: Vec<String>,
+    gateway_pids: Vec<u32>,
     pub(crate) api_key: String,
     pub(crate) data: PathBuf,
 }
@@ -215,6 +216,10 @@ impl Running {
             dev,
             nodes,
             gateways,
+            gateway_pids: list("gateway_pids")
+                .iter()
+                .filter_map(|pid| u32::try_from(pid.as_u64()?).ok())
+                .collect(),
             api_key: text(ready, "api_key")?,
             data: PathBuf::from(text(ready, "data_dir")?),
         })
@@ -227,8 +232,19 @@ impl Running {
     /// Of all processes of the cluster.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let nodes = self.nodes.iter().map(|node| node.pid);
-        let all: BTreeSet<u32> = nodes.chain(self.dev.as_ref().map(Dev::pid)).collect();
+        let others = self.gateway_pids.iter().copied().chain(self.dev.as_ref().map(Dev::pid));
+        let all: BTreeSet<u32> = nodes.chain(others).collect();
         all.into_iter().collect()
+    }
+
+    /// The file with the secret that keys are hashed under; each node of a cluster has a copy.
+    pub(crate) fn pepper(&self) -> Result<PathBuf> {
+        let folders = [self.data.join("secrets"), self.data.join("node-1/secrets")];
+        let found = folders
+            .into_iter()
+            .map(|folder| folder.join("pepper"))
+            .find(|file| file.exists());
+        found.with_context(|| format!("find the pepper below {}", self.data.display()))
     }
 }
 

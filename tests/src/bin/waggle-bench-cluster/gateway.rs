@@ -33,8 +33,7 @@ pub(crate) struct Agents {
 impl Agents {
     /// Makes a key for each of the many tenants; the one tenant has the key of the cluster's start.
     pub(crate) async fn new(running: &Running, nodes: &Nodes, many: &[Tenant]) -> Result<Self> {
-        let pepper = running.data.join("secrets/pepper");
-        let pepper = std::fs::read_to_string(&pepper).with_context(|| format!("read {}", pepper.display()))?;
+        let pepper = std::fs::read_to_string(running.pepper()?).context("read the pepper")?;
         let mut keys = Vec::new();
         for tenant in many {
             let key = ApiKeyText::make("dev")?;

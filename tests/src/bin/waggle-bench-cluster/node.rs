@@ -1,12 +1,13 @@
 //! Calls of a node's gRPC services, sent as a gateway sends them: over mutual TLS, to the leader of the tenant's shard.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use futures::stream::{StreamExt as _, TryStreamExt as _};
+use tonic::Status;
 use tonic::transport::Channel;
 use waggle_config::certificates::{self, Role, Subject};
 use waggle_config::peer_tls::PeerTls;
@@ -30,6 +31,8 @@ const META: u32 = 0;
 const TAG_BYTES: usize = 64;
 const FILLERS: usize = 16;
 const LEADERS_MAX: Duration = Duration::from_secs(60);
+/// Without a change for this long, nodes have handed over what they want to.
+const SETTLED: Duration = Duration::from_secs(12);
 const DRAIN_MAX: Duration = Duration::from_secs(600);
 
 /// A tenant with memories.
@@ -46,16 +49,17 @@ pub(crate) struct Nodes {
     addresses: HashMap<u64, String>,
     pids: Vec<u32>,
     placement: wire::Placement,
-    leaders: HashMap<u32, u64>,
+    leaders: Mutex<HashMap<u32, u64>>,
+    looking: tokio::sync::Mutex<()>,
     /// Makes request ids and keys of this process its own.
     run: u32,
     next: Arc<AtomicU64>,
 }
 
-/// Connections to the leaders of some shards.
+/// Connections to the leaders of some shards. The other nodes have one each, which is not opened before they lead.
 struct Routes {
+    nodes: Arc<Nodes>,
     channels: HashMap<u64, Vec<Channel>>,
-    leaders: HashMap<u32, u64>,
 }
 
 impl Nodes {
@@ -79,34 +83,67 @@ impl Nodes {
                 .collect(),
             pids: running.pids(),
             placement: wire::Placement::default(),
-            leaders: HashMap::new(),
+            leaders: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
             run: u32::from_le_bytes(random),
             next: Arc::default(),
         };
+        // A cluster that has just started hands its shards out among its nodes.
         let deadline = Instant::now() + LEADERS_MAX;
+        let (mut seen, mut since) = (HashMap::new(), Instant::now());
         loop {
-            match nodes.look().await {
-                Ok(()) => return Ok(nodes),
+            let looked = nodes.look().await;
+            match looked {
+                Ok((placement, leaders)) => {
+                    nodes.placement = placement;
+                    if leaders != seen {
+                        (seen, since) = (leaders, Instant::now());
+                    } else if since.elapsed() > SETTLED || Instant::now() > deadline {
+                        nodes.leaders = Mutex::new(seen);
+                        return Ok(nodes);
+                    }
+                }
                 Err(error) if Instant::now() > deadline => return Err(error),
-                Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+                Err(_) => since = Instant::now(),
             }
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
 
-    async fn look(&mut self) -> Result<()> {
+    /// The placement, and a leader for each shard of it.
+    async fn look(&self) -> Result<(wire::Placement, HashMap<u32, u64>)> {
         let mut leaders = HashMap::new();
+        let mut placement = wire::Placement::default();
         for &node in self.addresses.keys() {
             let mut client = MetaServiceClient::new(self.channel(node)?);
             let status = client.node_status(wire::NodeStatusRequest {}).await?.into_inner();
             let led = status.shards.iter().filter(|shard| shard.is_leader);
             leaders.extend(led.map(|shard| (shard.shard, node)));
-            self.placement = client.get_placement(wire::GetPlacementRequest {}).await?.into_inner();
+            placement = client.get_placement(wire::GetPlacementRequest {}).await?.into_inner();
         }
-        self.leaders = leaders;
-        for shard in self.placement.shards.iter().map(|shard| shard.shard).chain([META]) {
-            self.leader(shard)?;
+        for shard in placement.shards.iter().map(|shard| shard.shard).chain([META]) {
+            ensure!(leaders.contains_key(&shard), "shard {shard} has no leader");
         }
-        Ok(())
+        Ok((placement, leaders))
+    }
+
+    /// After a call was refused: whoever leads may have changed.
+    async fn answer<T>(&self, answered: Result<tonic::Response<T>, Status>) -> Result<T> {
+        match answered {
+            Ok(reply) => Ok(reply.into_inner()),
+            Err(status) => {
+                if let Ok(_alone) = self.looking.try_lock()
+                    && let Ok((_, leaders)) = self.look().await
+                {
+                    *self.leaders() = leaders;
+                }
+                Err(status.into())
+            }
+        }
+    }
+
+    fn leaders(&self) -> MutexGuard<'_, HashMap<u32, u64>> {
+        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn pids(&self) -> Vec<u32> {
@@ -114,7 +151,7 @@ impl Nodes {
     }
 
     fn leader(&self, shard: u32) -> Result<u64> {
-        let leader = self.leaders.get(&shard).copied();
+        let leader = self.leaders().get(&shard).copied();
         leader.with_context(|| format!("shard {shard} has no leader"))
     }
 
@@ -128,23 +165,21 @@ impl Nodes {
     }
 
     /// New connections, shared out among the leaders of these shards.
-    fn routes(&self, shards: impl Iterator<Item = u32>, clients: usize) -> Result<Arc<Routes>> {
-        let mut routes = Routes {
-            channels: HashMap::new(),
-            leaders: HashMap::new(),
-        };
-        for shard in shards {
-            let leader = self.leader(shard)?;
-            routes.leaders.insert(shard, leader);
-            routes.channels.entry(leader).or_default();
-        }
-        let led: Vec<u64> = routes.channels.keys().copied().collect();
+    fn routes(self: &Arc<Self>, shards: impl Iterator<Item = u32>, clients: usize) -> Result<Arc<Routes>> {
+        let led: BTreeSet<u64> = shards.map(|shard| self.leader(shard)).collect::<Result<_>>()?;
+        let led: Vec<u64> = led.into_iter().collect();
+        let mut channels: HashMap<u64, Vec<Channel>> = HashMap::new();
         for at in 0..connections(clients).max(led.len()) {
             let node = led[at % led.len()];
-            let channel = self.channel(node)?;
-            routes.channels.entry(node).or_default().push(channel);
+            channels.entry(node).or_default().push(self.channel(node)?);
         }
-        Ok(Arc::new(routes))
+        for &node in self.addresses.keys() {
+            if !channels.contains_key(&node) {
+                channels.insert(node, vec![self.channel(node)?]);
+            }
+        }
+        let nodes = Arc::clone(self);
+        Ok(Arc::new(Routes { nodes, channels }))
     }
 
     fn shard_of(&self, tenant: &str) -> Result<u32> {
@@ -259,9 +294,10 @@ impl Nodes {
                 ..Default::default()
             };
             let channel = routes.to(tenant.shard, client);
+            let nodes = Arc::clone(&nodes);
             Box::pin(async move {
-                MemoryServiceClient::new(channel?).update_memory(request).await?;
-                Ok(())
+                let answered = MemoryServiceClient::new(channel?).update_memory(request).await;
+                nodes.answer(answered).await.map(drop)
             })
         }))
     }
@@ -280,9 +316,11 @@ impl Nodes {
                 limit: 1,
             };
             let channel = routes.to(tenant.shard, client);
+            let nodes = Arc::clone(&nodes);
             Box::pin(async move {
-                let reply = MemoryServiceClient::new(channel?).related(request).await?.into_inner();
-                anyhow::ensure!(reply.nodes.len() == 1, "the memory is not there");
+                let answered = MemoryServiceClient::new(channel?).related(request).await;
+                let reply = nodes.answer(answered).await?;
+                ensure!(reply.nodes.len() == 1, "the memory is not there");
                 Ok(())
             })
         }))
@@ -296,23 +334,26 @@ impl Nodes {
             let own = nodes.next.fetch_add(1, Ordering::Relaxed);
             let request = key_request(format!("k{:08x}{own:016x}", nodes.run), own);
             let channel = routes.to(META, client);
+            let nodes = Arc::clone(&nodes);
             Box::pin(async move {
-                MetaServiceClient::new(channel?).create_key(request).await?;
-                Ok(())
+                let answered = MetaServiceClient::new(channel?).create_key(request).await;
+                nodes.answer(answered).await.map(drop)
             })
         }))
     }
 
     pub(crate) fn find_keys(self: &Arc<Self>, clients: usize, count: usize) -> Result<Call> {
         let routes = self.routes([META].into_iter(), clients)?;
-        let count = u64::try_from(count)?;
+        let (nodes, count) = (Arc::clone(self), u64::try_from(count)?);
         Ok(Arc::new(move |client, number| {
             let key_id = format!("fixed{:012}", scattered(number) % count);
             let channel = routes.to(META, client);
+            let nodes = Arc::clone(&nodes);
             Box::pin(async move {
                 let request = wire::FindKeyRequest { key_id };
-                let reply = MetaServiceClient::new(channel?).find_key(request).await?.into_inner();
-                anyhow::ensure!(reply.key.is_some(), "the key is not there");
+                let answered = MetaServiceClient::new(channel?).find_key(request).await;
+                let reply = nodes.answer(answered).await?;
+                ensure!(reply.key.is_some(), "the key is not there");
                 Ok(())
             })
         }))
@@ -347,9 +388,9 @@ impl Nodes {
 
 impl Routes {
     fn to(&self, shard: u32, client: usize) -> Result<Channel> {
-        let channels = self.leaders.get(&shard).and_then(|leader| self.channels.get(leader));
-        let channels = channels.filter(|channels| !channels.is_empty());
-        let channels = channels.with_context(|| format!("no connection for shard {shard}"))?;
+        let leader = self.nodes.leader(shard)?;
+        let channels = self.channels.get(&leader).filter(|channels| !channels.is_empty());
+        let channels = channels.with_context(|| format!("no connection to node {leader}"))?;
         Ok(channels[client % channels.len()].clone())
     }
 }
