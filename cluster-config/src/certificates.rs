@@ -24,7 +24,7 @@ mod renew;
 
 pub use load::load;
 pub use make::{create, create_ca};
-pub use renew::renew;
+pub use renew::{ensure, renew};
 
 /// What a process may do towards others. A node's certificate grants the most: guard its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -196,7 +196,7 @@ pub(crate) fn ensure_secrets(dir: &DataDir) -> Result<()> {
     Ok(())
 }
 
-/// Authority and certificates, so that the same directory can be served by two processes.
+/// Authority and certificates, so that the same directory can be served by two processes. What ends soon is renewed.
 pub(crate) fn ensure_certificates(dir: &DataDir, node: NodeId, clock: &dyn Clock) -> Result<()> {
     let certificates_dir = dir.certificates();
     if !certificates_dir.join("ca.pem").exists() {
@@ -212,9 +212,7 @@ pub(crate) fn ensure_certificates(dir: &DataDir, node: NodeId, clock: &dyn Clock
             id: 1,
         },
     ] {
-        if !certificates::files(&certificates_dir, subject).certificate.exists() {
-            certificates::create(&certificates_dir, subject, clock.wall())?;
-        }
+        certificates::ensure(&certificates_dir, subject, clock.wall())?;
     }
     Ok(())
 }

@@ -9,7 +9,9 @@ use waggle_memory::time::Millis;
 
 use super::load::check_key;
 use super::make::Authority;
-use super::{CertificateError, Subject, certificates_in, files, parse, read, read_key, subject_of};
+use super::{
+    CertificateError, ENDING_WITHIN, Subject, certificates_in, create, files, life, parse, read, read_key, subject_of,
+};
 use crate::checked::TlsFiles;
 use crate::identity::{self, Access, IdentityError};
 
@@ -33,6 +35,25 @@ pub fn renew(dir: &Path, subject: Subject, now: Millis) -> Result<TlsFiles, Cert
     rename(&new_key, &files.key)?;
     rename(&new_certificate, &files.certificate)?;
     sync_directory_of(&files.certificate)?;
+    Ok(files)
+}
+
+/// Makes the certificate if there is none, and renews it if it ends soon or has ended. For directories that have the
+/// authority's key beside the certificates, such as that of `waggle dev`.
+pub fn ensure(dir: &Path, subject: Subject, now: Millis) -> Result<TlsFiles, CertificateError> {
+    let files = files(dir, subject);
+    if !files.certificate.exists() {
+        return create(dir, subject, now);
+    }
+    for der in certificates_in(&files.certificate, &read(&files.certificate)?)?
+        .iter()
+        .take(1)
+    {
+        let (_, expires_at) = life(&parse(&files.certificate, der)?);
+        if expires_at <= now.plus(ENDING_WITHIN) {
+            return renew(dir, subject, now);
+        }
+    }
     Ok(files)
 }
 

@@ -115,3 +115,46 @@ fn nothing_is_replaced_by_accident() {
         .collect();
     assert_eq!(names, [None, Some(GATEWAY), Some(NODE)]);
 }
+
+#[test]
+fn what_ends_soon_is_renewed_and_nothing_else() {
+    let dir = made();
+    let read_it = || read(&files(dir.path(), NODE).certificate).expect("read");
+    let first = read_it();
+    ensure(dir.path(), NODE, NOW.plus(300 * Millis::DAY)).expect("in time");
+    assert_eq!(read_it(), first);
+    let soon = NOW.plus(340 * Millis::DAY);
+    let described = &list(dir.path()).expect("list")[2];
+    assert_eq!((described.subject, described.life(soon)), (Some(NODE), Life::Ending));
+    ensure(dir.path(), NODE, soon).expect("renewed");
+    assert_ne!(read_it(), first);
+    let renewed = load(&files(dir.path(), NODE), Role::Node, soon).expect("fits");
+    assert!(renewed.expires_at > soon.plus(364 * Millis::DAY));
+    let other = Subject { id: 2, ..NODE };
+    ensure(dir.path(), other, soon).expect("made");
+    assert_eq!(
+        load(&files(dir.path(), other), Role::Node, soon).expect("fits").subject,
+        other
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_renewed_key_is_as_private_as_the_old_one_and_a_cut_renewal_can_be_repeated() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = made();
+    let node = files(dir.path(), NODE);
+    fs::set_permissions(&node.key, fs::Permissions::from_mode(0o640)).expect("chmod");
+    let old_key = read(&node.key).expect("read");
+    renew(dir.path(), NODE, NOW).expect("renew");
+    let mode = |path: &Path| fs::metadata(path).expect("metadata").permissions().mode() & 0o777;
+    assert_eq!(mode(&node.key), 0o640);
+    assert_eq!(mode(&dir.path().join("node-1.key.previous")), 0o640);
+
+    // As if the second rename had not happened: the pair does not fit, and must not replace the one that did.
+    fs::copy(files(dir.path(), GATEWAY).key, &node.key).expect("copy");
+    assert!(load(&node, Role::Node, NOW).is_err());
+    renew(dir.path(), NODE, NOW).expect("renew again");
+    load(&node, Role::Node, NOW).expect("fits");
+    assert_eq!(read(&dir.path().join("node-1.key.previous")).expect("read"), old_key);
+}
