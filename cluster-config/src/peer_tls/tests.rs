@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::server::Connected as _;
 
 use super::*;
 use crate::certificates::{PeerError, create, create_ca, files, renew};
@@ -138,6 +139,17 @@ async fn a_role_decides_who_is_admitted_and_who_can_serve() {
     let (_ours, theirs) = server.connect(&gateway, NODE).await;
     assert_eq!(theirs.peer().admit(&[Role::Node]), Err(PeerError::NotAllowed(GATEWAY)));
     assert_eq!(theirs.peer().admit(&[Role::Node, Role::Gateway]), Ok(GATEWAY));
+    // The same for each call, by what tonic puts beside it.
+    let call = || {
+        let mut request = tonic::Request::new(());
+        request.extensions_mut().insert(theirs.connect_info());
+        request
+    };
+    let admitted = only(&[Role::Gateway])(call()).expect("its role");
+    assert_eq!(admitted.extensions().get::<Subject>(), Some(&GATEWAY));
+    let refused = only(&[Role::Node])(call()).expect_err("another role");
+    assert_eq!(refused.code(), tonic::Code::PermissionDenied);
+    assert!(only(&[Role::Node])(tonic::Request::new(())).is_err(), "nobody at all");
     // Another node than the one that was asked for.
     let other = Subject { id: 2, ..NODE };
     assert!(server.is_refused(&gateway, other).await);
