@@ -130,13 +130,13 @@ fn a_malformed_file_is_left_and_named_with_its_place() {
         "{\n  \"mcpServers\": {\n    \"a\": 1\n    \"b\": 2\n  }\n}\n",
     )
     .expect("write");
-    for command in [
-        &["connect", "cursor"][..],
-        &["connect", "cursor", "--check"],
-        &["disconnect", "cursor"],
+    for (command, code) in [
+        (&["connect", "cursor"][..], 78),
+        (&["connect", "cursor", "--check"], 9),
+        (&["disconnect", "cursor"], 78),
     ] {
         let output = connect(home.path(), command);
-        assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
         assert!(stderr(&output).contains("line 3, column 11"), "{}", stderr(&output));
     }
     assert_eq!(names(&dir), ["mcp.json"]);

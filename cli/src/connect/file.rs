@@ -181,8 +181,14 @@ pub(crate) fn backups(path: &Path) -> Vec<PathBuf> {
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(&mark))
         .map(|entry| entry.path())
         .collect();
-    // The time is part of the name, so names sort by time.
-    found.sort_unstable_by(|one, other| other.cmp(one));
+    // The time is part of the name, so names sort by time; the mode that may stand behind it says nothing of that.
+    found.sort_by_cached_key(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let time = name
+            .rsplit_once(MODE_MARK)
+            .map_or(name.clone(), |(time, _)| time.to_owned());
+        std::cmp::Reverse(time)
+    });
     found
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use generate::Draw;
 use waggle_memory::apply::apply;
-use waggle_memory::id::{TenantId, TurnId};
+use waggle_memory::id::TurnId;
 use waggle_memory::meta::{ClusterId, KeyId, NodeId, ShardId};
 use waggle_memory::tables::model::Model;
 use waggle_memory::tables::{Key, ReadTables, Row, ShardKey, Tables, TenantKey};

@@ -197,11 +197,8 @@ fn manifest(scope: &Scope, files: &Files, sha256: &str, bytes: u64) -> Value {
 }
 
 fn temporary(folder: &Path) -> Result<NamedTempFile, String> {
-    // The error names a file that nobody knows of; what caused it does not.
-    NamedTempFile::new_in(folder).map_err(|error| {
-        let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-        format!("write into {}: {cause}", folder.display())
-    })
+    // The error names a file that nobody knows of; its kind does not.
+    NamedTempFile::new_in(folder).map_err(|error| format!("write into {}: {}", folder.display(), error.kind()))
 }
 
 /// Whole or not at all.

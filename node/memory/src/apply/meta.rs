@@ -31,7 +31,7 @@ pub(super) fn change_placement(tables: &mut dyn Tables, next: &Placement) -> Res
     if now == *next {
         return Ok(Outcome::Done);
     }
-    if next.version != now.version + 1 {
+    if Some(next.version) != now.version.checked_add(1) {
         return Err(Rejection::VersionConflict {
             current: u32::try_from(now.version).unwrap_or(u32::MAX),
         });
@@ -113,7 +113,7 @@ pub(super) fn join_node(tables: &mut dyn Tables, join: &JoinNode, now: Millis) -
     (node.state, node.joined_at) = (NodeState::Active, now);
     placement.nodes.push(node);
     placement.nodes.sort_by_key(|node| node.id);
-    placement.version += 1;
+    placement.version = placement.version.saturating_add(1);
     tables.put(Key::Shard(ShardKey::JoinToken(token.id.clone())), Row::JoinToken(token));
     tables.put(Key::Shard(ShardKey::Placement), Row::Placement(placement));
     Ok(Outcome::Done)
