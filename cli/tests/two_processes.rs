@@ -124,7 +124,7 @@ fn gateway_of(home: &Path, data: &Path, node: &str) -> Command {
         .arg(data.join("config/gateway.toml"))
         .env("WAGGLE__GATEWAY__LISTEN", "127.0.0.1:0")
         .env("WAGGLE__GATEWAY__ADMIN_LISTEN", "127.0.0.1:0")
-        .env("WAGGLE__GATEWAY__NODE", node);
+        .env("WAGGLE__GATEWAY__NODES", format!("1@{node}"));
     command
 }
 

@@ -89,8 +89,9 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// What is logged when nobody says anything: ours, without what the libraries below tell of every call.
-pub const LOG_FILTER: &str = "info,openraft=warn,rmcp=warn";
+/// What is logged when nobody says anything: ours, without what the libraries below tell of every call. openraft warns of
+/// each message to each replica of a node that is away; the stream to that node says it once.
+pub const LOG_FILTER: &str = "info,openraft=error,rmcp=warn";
 
 const MIB: u64 = 1024 * 1024;
 

@@ -27,12 +27,26 @@ const PUBLIC: [(Method, &str, &str); 9] = [
 ];
 
 /// The same of the admin listener.
-const ADMIN: [(Method, &str, &str); 5] = [
+const ADMIN: [(Method, &str, &str); 11] = [
     (Method::GET, "/api/admin/tenants", "/api/admin/tenants"),
     (Method::POST, "/api/admin/tenants", "/api/admin/tenants"),
     (Method::GET, "/api/admin/keys", "/api/admin/keys"),
     (Method::POST, "/api/admin/keys", "/api/admin/keys"),
     (Method::DELETE, "/api/admin/keys/{id}", "/api/admin/keys/abc"),
+    (Method::GET, "/api/admin/cluster", "/api/admin/cluster"),
+    (Method::POST, "/api/admin/cluster/plan", "/api/admin/cluster/plan"),
+    (Method::POST, "/api/admin/join-tokens", "/api/admin/join-tokens"),
+    (Method::POST, "/api/admin/nodes/{id}/state", "/api/admin/nodes/1/state"),
+    (
+        Method::POST,
+        "/api/admin/shards/{id}/leader",
+        "/api/admin/shards/1/leader",
+    ),
+    (
+        Method::GET,
+        "/api/admin/shards/{id}/digests",
+        "/api/admin/shards/1/digests",
+    ),
 ];
 
 async fn send(running: &Running, method: &Method, path: &str, key: Option<&str>, body: &str) -> Reply {
@@ -165,6 +179,19 @@ async fn a_wrong_method_is_refused_as_json() {
             "{wrong} {path}: {:?}",
             reply.body
         );
+    }
+}
+
+#[tokio::test]
+async fn what_concerns_the_whole_cluster_is_for_operators_only() {
+    let running = Running::start().await;
+    let key = running.key(KeyScopes::ALL);
+    let cluster = |path: &str| !path.starts_with("/api/admin/tenants") && !path.starts_with("/api/admin/keys");
+    for (method, _, path) in ADMIN.iter().filter(|(_, _, path)| cluster(path)) {
+        let reply = running.admin(method.clone(), path, Some(&key), json!({})).await;
+        assert_eq!(reply.status, StatusCode::FORBIDDEN, "{method} {path}: {:?}", reply.body);
+        let stranger = running.admin(method.clone(), path, None, json!({})).await;
+        assert_eq!(stranger.status, StatusCode::UNAUTHORIZED, "{method} {path}");
     }
 }
 

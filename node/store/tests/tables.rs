@@ -53,8 +53,7 @@ fn check_reads(draw: &mut Draw, model: &Model, stored: &dyn ReadTables, what: &s
 /// All rows of a shard: those of the shard as a whole, then those of each tenant that the generators know.
 fn all_rows(stored: &dyn ReadTables) -> Vec<(Key, Row)> {
     let last = "\u{10ffff}".repeat(4);
-    let zeta: TenantId = "zzzz".parse().unwrap();
-    let end = Key::Shard(ShardKey::KeyOfTenant(zeta, KeyId(last)));
+    let end = Key::Shard(ShardKey::JoinToken(KeyId(last)));
     let mut rows = stored.scan(&Key::Shard(ShardKey::LastStamp), &end, usize::MAX);
     for tenant in ["0", "acme", "acme-2", "acme.eu", "zeta_9"] {
         let key = |rest| Key::Tenant(tenant.parse().unwrap(), rest);

@@ -4,6 +4,8 @@
 mod identities;
 mod links;
 
+use std::collections::BTreeSet;
+
 use super::changes;
 use crate::change::ChangeKind;
 use crate::id::{MemoryId, Principal, TenantId};
@@ -170,8 +172,7 @@ impl<'a> Transaction<'a> {
             c.text_bytes = (c.text_bytes + bytes_after).saturating_sub(bytes_before);
             c.memories_closed = (c.memories_closed + u64::from(closed_after)).saturating_sub(u64::from(closed_before));
         });
-        self.unindex(old, &project_key);
-        self.index(&new, &project_key);
+        self.reindex(old, &new, &project_key);
         self.note_memory(kind, &new, None);
         self.rewrite_memory(new);
     }
@@ -196,6 +197,18 @@ impl<'a> Transaction<'a> {
         self.state.most_connected.retain(|(id, _)| *id != memory.id);
         self.delete(TenantKey::Memory(memory.id));
         self.changed(Item::Memory(memory.id));
+    }
+
+    /// Most changes leave the words alone, and then no row is written.
+    fn reindex(&mut self, old: &Memory, new: &Memory, project_key: &str) {
+        let before: BTreeSet<TenantKey> = fingerprint_keys(old, project_key).into_iter().collect();
+        let after: BTreeSet<TenantKey> = fingerprint_keys(new, project_key).into_iter().collect();
+        for key in before.difference(&after) {
+            self.delete(key.clone());
+        }
+        for key in after.difference(&before) {
+            self.put(key.clone(), Row::Mark);
+        }
     }
 
     fn index(&mut self, memory: &Memory, project_key: &str) {

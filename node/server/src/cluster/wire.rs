@@ -58,6 +58,8 @@ struct LinkState {
     silent: u32,
     waiting: HashMap<u64, oneshot::Sender<Result<Bytes, WireError>>>,
     down_until: Option<(Instant, String)>,
+    /// It was told in the log that the node does not answer.
+    told_down: bool,
 }
 
 impl GrpcWire {
@@ -126,6 +128,7 @@ impl GrpcWire {
         let (peers, link, fallback) = (Arc::clone(&self.peers), Arc::clone(link), fallback.to_owned());
         let (ours, given_up) = (send.clone(), CancellationToken::new());
         let end = given_up.clone();
+        let stopping = self.tasks.stopping();
         self.tasks.spawn(Kind::Job, "stream to another node", async move {
             let why = tokio::select! {
                 why = run(&peers, &link, &fallback, receive) => why,
@@ -141,6 +144,10 @@ impl GrpcWire {
                 {
                     state.stream = None;
                     state.down_until = Some((Instant::now() + DOWN_TIME, why.clone()));
+                }
+                let first = !std::mem::replace(&mut state.told_down, true);
+                if first && !stopping.is_cancelled() {
+                    tracing::warn!(node = %link.node, why, "another node does not answer");
                 }
                 std::mem::take(&mut state.waiting)
             };
@@ -188,6 +195,9 @@ fn answered(link: &Link, answer: ReplicaAnswer) {
     let waiting = {
         let mut state = link.state.lock();
         state.silent = 0;
+        if std::mem::take(&mut state.told_down) {
+            tracing::info!(node = %link.node, "another node answers again");
+        }
         state.waiting.remove(&answer.number)
     };
     let Some(waiting) = waiting else { return };

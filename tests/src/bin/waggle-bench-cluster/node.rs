@@ -1,5 +1,6 @@
 //! Calls of a node's gRPC services, sent as a gateway sends them: over mutual TLS, to the leader of the tenant's shard.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -174,8 +175,8 @@ impl Nodes {
             channels.entry(node).or_default().push(self.channel(node)?);
         }
         for &node in self.addresses.keys() {
-            if !channels.contains_key(&node) {
-                channels.insert(node, vec![self.channel(node)?]);
+            if let Entry::Vacant(place) = channels.entry(node) {
+                place.insert(vec![self.channel(node)?]);
             }
         }
         let nodes = Arc::clone(self);
