@@ -3,6 +3,7 @@
 mod execute;
 mod plan;
 mod probe;
+mod wires;
 
 use serde::{Deserialize, Serialize};
 

@@ -142,3 +142,10 @@ fn write(root: &Path, name: &str, text: &str) -> Result<()> {
     let path = root.join(name);
     fs::write(&path, text).with_context(|| format!("write {}", path.display()))
 }
+
+/// Readable for its owner only, or nobody would take it.
+pub(crate) fn write_secret(path: &Path, text: &str) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, format!("{text}\n")).with_context(|| format!("write {}", path.display()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).context("close the file to others")
+}

@@ -19,7 +19,7 @@ use crate::nemesis::{Capability, Kind, Phase};
 const SUCCEEDED_PERCENT_MIN: u64 = 30;
 
 /// What the MCP library says, as an error, when a client did not wait for its answer. Impatient clients do not.
-const HUNG_UP: &str = "failed to send pending response during drain";
+const HUNG_UP: [&str; 2] = ["\"target\":\"rmcp::service\"", "channel closed"];
 
 pub(super) fn judge(options: &Options, capabilities: Vec<Capability>, evidence: &Evidence) -> Result<Report> {
     let history = &evidence.history;
@@ -176,7 +176,7 @@ fn clean_logs(evidence: &Evidence) -> Result<Verdict> {
     for log in &evidence.logs {
         let name = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for line in lines_of_errors(log)? {
-            if line.contains(HUNG_UP) {
+            if HUNG_UP.iter().all(|part| line.contains(part)) {
                 continue;
             }
             // A node that cannot write says so.
