@@ -14,6 +14,7 @@ use waggle_config::certificates::{self, Role, Subject};
 use waggle_config::peer_tls::PeerTls;
 use waggle_config::runtime::clock::System;
 use waggle_memory::id::TenantId;
+use waggle_memory::kind::Kind;
 use waggle_memory::meta::Slot;
 use waggle_proto::wire::memory_service_client::MemoryServiceClient;
 use waggle_proto::wire::meta_service_client::MetaServiceClient;
@@ -206,6 +207,7 @@ impl Nodes {
                     scope: Some(scope()),
                     label,
                     content,
+                    kind: u32::from(Kind::Fact.number()),
                     ..Default::default()
                 };
                 async move {
