@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_written_is_named_alone() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::Builder::new().prefix("folder").tempdir().expect("a folder");
         let gone = folder.path().join("gone");
         let said = temporary(&gone).map(drop).expect_err("no such folder");
         let wanted = format!("write into {}: ", gone.display());
