@@ -32,6 +32,8 @@ use crate::status::{self, NodeStatus};
 
 /// Largest gRPC message: the largest call is a turn of 2 MiB, the largest answer 200 memories and 200 turns.
 const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How often a node that ends looks whether its last calls have let go of it.
+const LET_GO_POLL: Duration = Duration::from_millis(10);
 /// Tenants announced to the task of late vectors and not yet looked at.
 const ANNOUNCED_MAX: usize = 1_024;
 
@@ -294,6 +296,11 @@ impl Node {
         self.streams.stop_because(Reason::Asked);
         if !self.streams.finish(time_max).await {
             return Err("a stream to another node did not end".to_owned());
+        }
+        self.engine.shards.halt(time_max).await;
+        let deadline = tokio::time::Instant::now() + time_max;
+        while Arc::strong_count(&self.engine) > 1 && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(LET_GO_POLL).await;
         }
         match Arc::try_unwrap(self.engine) {
             Ok(engine) => {

@@ -201,6 +201,15 @@ impl Shards {
         join_all(waiting).await.into_iter().collect()
     }
 
+    /// Stops consensus of all replicas, so that whoever waits for an answer of theirs gets one: a leader without a quorum
+    /// would keep callers waiting for as long as they are willing to.
+    pub async fn halt(&self, within: Duration) {
+        let handles = self.handles();
+        handles.iter().for_each(ShardHandle::close);
+        // Who is late is told of by `shutdown`.
+        join_all(handles.iter().map(|handle| timeout(within, handle.raft().shutdown()))).await;
+    }
+
     /// Refuses new proposals, lets consensus finish what it has begun, stops everything. Logs are flushed by then; the
     /// store is closed by its owner afterwards.
     pub async fn shutdown(self, within: Duration) -> Result<(), ShutdownTimeout> {
